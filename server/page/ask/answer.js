@@ -47,7 +47,7 @@ const Answer = (() => {
   };
 
   const members = (reply) => {
-    if (reply.type === "application/json") return JSON.parse(reply.text());
+    if (reply.type === "application/json") return reply.json();
     const { tensors, fields } = Tensor.read(reply.buffer);
     for (const name of Object.keys(tensors)) tensors[name] = Tensor.of(tensors[name]);
     return { ...fields, ...tensors };

@@ -38,8 +38,6 @@ const Ask = (() => {
     return (gradients && Request.change(body, { gradients: undefined })) || body;
   };
 
-  const unreadable = ({ message }) => ({ reply: { ok: false, aborted: false,
-    problem: { title: "The response cannot be read", detail: message, status: 0 } } });
   const take = ({ reply, answer: made }, asked) => {
     if (!reply.ok) return { problem: { ...reply.problem, body: asked.body } };
     try {
@@ -53,7 +51,7 @@ const Ask = (() => {
           col: -1, masked: -1 },
         over: { row: -1, col: -1 }, off: [], losses: null };
     } catch (error) {
-      return { problem: unreadable(error).reply.problem };
+      return { problem: Net.unreadable(error).problem };
     }
   };
 
@@ -82,7 +80,7 @@ const Ask = (() => {
     State.set({ asking: true });
     const one = Models.find(model), isWhole = Models.isWhole(one);
     const found = await (isWhole ? Whole.ask(body, one, mine.signal) : ask(body, model, mine.signal))
-      .catch(unreadable);
+      .catch((error) => ({ reply: Net.unreadable(error) }));
     if (under !== mine) return;
     under = null;
     State.set({ asking: false, ...take(found, { body, model, labels }) });

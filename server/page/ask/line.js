@@ -35,9 +35,8 @@
   const tokenized = async (model, prompts, texts) => {
     const isAlone = model.kind === "seq2seq";
     const all = texts.flatMap((text, i) => [prompts[i] || "", `${prompts[i] || ""} ${text}`, text]);
-    const reply = await Net.ask("POST", Net.path("tokenize", model.name), { type: "application/json",
-      data: JSON.stringify({ text: all, special_tokens: isAlone }) });
-    const { tokens } = reply.ok ? JSON.parse(reply.text()) : {};
+    const reply = await Net.post("tokenize", model.name, { text: all, special_tokens: isAlone });
+    const { tokens } = reply.ok ? reply.json() : {};
     return tokens && texts.map((_, i) => {
       const [before, both, own] = tokens.slice(3 * i, 3 * i + 3);
       return !isAlone && before.every((id, j) => id === both[j]) ? both.slice(before.length) : own;

@@ -19,15 +19,15 @@
 // Whole.weights(body, model, part, item, words) -> a promise of { ok, weights } of one attention, or of
 //   a reply with its problem; words: from the answer's words(item, part).
 // Whole.BARE: changes that remove the fields of what a response has besides its numbers.
-// Whole.again(changes, what): sends the request of the answer that is shown with changed fields, and BARE ->
-//   a promise of a reply; `what`: its path, by default the answer's.
+// Whole.again(changes, what, accept): sends the request of the answer that is shown, also of a single attention,
+//   with changed fields, and BARE -> a promise of a reply; `what`: its path, by default the answer's.
 // needs: state tensor models net request
 const Whole = (() => {
   const SIDE = 64;
   const OF_ITEMS = ["tokens", "text", "embeddings", "token_types", "targets", "valid_lens",
     "target_lens"];
-  const BARE = Object.fromEntries(["return_attention", "return_hidden", "return_top", "return_lens", "return_tokens", "trace",
-    "encoding_format"].map((name) => [name, undefined]));
+  const BARE = Object.fromEntries(["return_attention", "return_hidden", "return_top", "return_lens", "return_tokens",
+    "return_pointers", "gradients", "trace", "encoding_format"].map((name) => [name, undefined]));
   const path = (model, fields) => (model.kind !== "encoder" && fields.targets ? "score" : "encode");
   // The names of the attentions that run.
   const ran = ({ kind, attentions }, what) => attentions.filter((name) =>
@@ -40,18 +40,17 @@ const Whole = (() => {
     ? Object.fromEntries(OF_ITEMS.filter((name) => Array.isArray(fields[name]))
       .map((name) => [name, [fields[name][item]]])) : {});
 
-  const post = (what, body, model, signal) => Net.ask("POST", Net.path(what, model.name),
-    { ...Request.wire(body), accept: "application/json", signal });
+  const post = (what, body, model, signal, accept) => Net.ask("POST", Net.path(what, model), { ...Request.wire(body), accept, signal });
   // The exact weights of an attention for one item: a matrix for each head, without padding. `send` sends
   // their request, and `cut` reads its reply.
   const send = (body, model, part, item, signal) => {
     const fields = Request.fields(body);
     return post(path(model, fields), Request.change(body, { ...BARE, ...single(fields, item),
-      return_attention: [part], encoding_format: "base64" }), model, signal);
+      return_attention: [part], encoding_format: "base64" }), model.name, signal);
   };
   const cut = (reply, body, part, item, words) => {
     if (!reply.ok) return reply;
-    const all = JSON.parse(reply.text()).attention[part], at = batched(Request.fields(body)) ? 0 : item;
+    const all = reply.json().attention[part], at = batched(Request.fields(body)) ? 0 : item;
     const many = Array.isArray(all) || all.shape.length > 3;
     const tensor = Tensor.of(many ? Tensor.part(all, at) : all), [h, n, m] = tensor.shape;
     const [rows, cols] = [words.rows.length, words.cols.length];
@@ -104,7 +103,7 @@ const Whole = (() => {
   };
 
   const answerOf = (reply, fields, labels, model, what, names) => {
-    const said = JSON.parse(reply.text()), first = said.thumbnails[names[0]];
+    const said = reply.json(), first = said.thumbnails[names[0]];
     const isMany = Array.isArray(first), n = isMany ? first.length : 1;
     const kept = new Map();
     const thumbs = (name, item) => {
@@ -142,13 +141,13 @@ const Whole = (() => {
 
   const ask = async (body, model, signal) => {
     const fields = Request.fields(body);
-    if (!fields) return { reply: await post("encode", body, model, signal) };
+    if (!fields) return { reply: await post("encode", body, model.name, signal) };
     const what = path(model, fields), names = ran(model, what), labels = State.labels;
     const view = State.view, part = names.includes(view.part) ? view.part : names.at(-1);
     // Both requests are sent at once: a page of words shows its first weights after one round trip.
     const weights = send(body, model, part, view.item, signal);
     const reply = await post(what, Request.change(body, { return_tokens: "text" in fields || undefined,
-      return_attention: { of: names, as: { thumbnails: SIDE } } }), model, signal);
+      return_attention: { of: names, as: { thumbnails: SIDE } } }), model.name, signal);
     if (reply.problem) delete reply.problem.offset; // it counts the bytes of a longer text
     if (!reply.ok) return { reply };
     const answer = answerOf(reply, fields, labels, model, what, names), item = Math.min(view.item, answer.items.length - 1);
@@ -159,14 +158,13 @@ const Whole = (() => {
     return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
   };
 
-  const again = (changes, what = State.answer.path) => {
+  const again = (changes, what = State.answer.path, accept) => {
     const { body, model } = State.asked;
-    return post(what, Request.change(body, { ...BARE, ...changes }), Models.find(model));
+    return post(what, Request.change(body, { ...BARE, ...changes }), model, undefined, accept);
   };
 
   // Reads the weights of the current view if the answer lacks them. A failed read is not repeated.
   let wanted = null;
-  const gone = { title: "The model is no longer served", detail: "Choose another one.", status: 0 };
   const load = async () => {
     const { view: { item, part }, answer: now } = State;
     if (!now || !now.whole || !now.items[item] || !now.names.includes(part)) return;
@@ -175,7 +173,8 @@ const Whole = (() => {
     const mine = { thumbs: now.thumbs, item, part };
     if (wanted && Object.keys(mine).every((name) => mine[name] === wanted[name])) return;
     wanted = mine;
-    const found = one ? await read(body, one, part, item, now.words(item, part)) : { problem: gone };
+    const found = one ? await read(body, one, part, item, now.words(item, part)) : Net.failed("The model is no longer served",
+      "Choose another one.");
     const answer = State.answer;
     if (mine !== wanted || answer.thumbs !== mine.thumbs) return;
     if (!found.ok) return State.set({ problem: found.problem, view: { ...State.view, part: answer.part } });

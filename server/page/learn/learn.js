@@ -40,18 +40,17 @@
   const ask = async ({ part, head, row, item, answer, masked }) => {
     if (masked < 0) {
       const reply = await Whole.again({ trace: { attention: part, item, head, query: row } });
-      return reply.ok ? { trace: JSON.parse(reply.text()).trace } : reply;
+      return reply.ok ? { trace: reply.json().trace } : reply;
     }
     // The block alone, with the inputs that it had, and one key masked.
     const name = `${part}.input`, inputs = await Whole.again({ return_hidden: [name] });
     if (!inputs.ok) return inputs;
-    const all = JSON.parse(inputs.text()).hidden[name], queries = answer.batched ? all[item] : all;
+    const all = inputs.json().hidden[name], queries = answer.batched ? all[item] : all;
     const mask = queries.map(() => queries.map((_, j) => j !== masked));
-    const data = JSON.stringify({ queries, mask, return_attention: true, trace: { item: 0, head, query: row } });
-    const reply = await Net.ask("POST", Net.path(`layers/${part}/attention`, answer.model),
-      { type: "application/json", data });
+    const reply = await Net.post(`layers/${part}/attention`, answer.model,
+      { queries, mask, return_attention: true, trace: { item: 0, head, query: row } });
     if (!reply.ok) return reply;
-    const { trace, attention_weights: weights } = JSON.parse(reply.text());
+    const { trace, attention_weights: weights } = reply.json();
     return { trace, weights: weights[head][row] };
   };
   const explain = async (at) => {
@@ -175,9 +174,8 @@
   let nouns = null;
   const vocabulary = async (model, count) => {
     const tokens = Array.from({ length: count + 1 }, (_, i) => [i]);
-    const reply = await Net.ask("POST", Net.path("detokenize", model.name), { type: "application/json",
-      data: JSON.stringify({ tokens }) });
-    nouns = reply.ok ? JSON.parse(reply.text()).text : [];
+    const reply = await Net.post("detokenize", model.name, { tokens });
+    nouns = reply.ok ? reply.json().text : [];
     show();
   };
   const stands = ({ answer, lesson, model, part, head, item, words, row, masked }) => {

@@ -23,14 +23,13 @@ const Models = (() => {
   const shows = (m) => !isWhole(m) || m.attentions.length > 0;
   const listOf = (reply) => {
     try {
-      const { models } = JSON.parse(reply.text());
+      const { models } = reply.json();
       return models.every(isModel) ? models.filter(shows) : null;
     } catch {
       return null;
     }
   };
-  const strange = { title: "The response did not come from an attend server", status: 0,
-    detail: "GET v1/models returned no list of models." };
+  const { problem: strange } = Net.failed("The response did not come from an attend server", "GET v1/models returned no list of models.");
   const load = async () => {
     const reply = await Net.ask("GET", "v1/models");
     if (!reply.ok) return State.set({ problem: reply.problem });

@@ -1,7 +1,7 @@
 // net: sends requests to the server, and waits for a server that is away.
 //
 // Net.ask(method, path, { type, data, accept, signal }) -> a promise of a reply:
-//   { status, ok, type, timing: [{ name, ms }], id, took, buffer, text(), problem, aborted }
+//   { status, ok, type, timing: [{ name, ms }], id, took, buffer, text(), json(), problem, aborted }
 // `path` does not begin with a slash, because a proxy may serve the page below a path of its own. The
 // promise never rejects: without a response, status is 0 and `problem` has the reason. `problem` is
 // null if ok, else { title, detail, status, pointer?, offset?, limit?, wait? }, wait in seconds.
@@ -10,6 +10,9 @@
 // The reply may take long: a dialog asks for a key after a 401 (key.js), and a request waits for a
 // server that is away. The request is sent again once for each of these reasons.
 //
+// Net.post(what, model, fields, signal): the same for a request of fields to a model.
+// Net.failed(title, detail) -> the reply { ok: false, problem } of a failure that is not the server's;
+//   Net.unreadable(error): of a response that cannot be read.
 // Net.stream(path, { type, data, signal }, each) -> a promise of a reply of events: each(event) is
 //   called with the JSON of every event; `problem` also has errors that follow the header.
 // Net.path(what, model): "v1/models/NAME/attention". Net.hasKey(): is a key sent with each request?
@@ -33,7 +36,7 @@ const Net = (() => {
     const plain = { title: `The server responded with ${status}`, detail: "", status };
     if (reply.type !== "application/problem+json") return plain;
     try {
-      const said = Object.entries(JSON.parse(reply.text()));
+      const said = Object.entries(reply.json());
       const sound = said.filter(([name, value]) => typeof value === FORMS[name]);
       return { ...plain, ...Object.fromEntries(sound) };
     } catch {
@@ -51,7 +54,7 @@ const Net = (() => {
       type: header("Content-Type").split(";")[0].trim().toLowerCase(),
       timing: header("Server-Timing").split(",").map((part) => /^\s*(\w+);dur=([\d.]+)/.exec(part))
         .filter(Boolean).map(([, name, ms]) => ({ name, ms: Number(ms) })),
-      id: header("X-Request-Id"), text: () => new TextDecoder().decode(buffer) };
+      id: header("X-Request-Id"), text: () => new TextDecoder().decode(buffer), json: () => JSON.parse(reply.text()) };
     const problem = problemOf(reply), wait = Number(header("Retry-After"));
     return { ...reply, problem: problem && wait > 0 ? { ...problem, wait } : problem };
   };
@@ -137,6 +140,10 @@ const Net = (() => {
   };
   const ask = (method, path, options = {}) =>
     patiently(options.signal, () => once(method, path, options));
+  const post = (what, model, fields, signal) => ask("POST", path(what, model),
+    { type: "application/json", data: JSON.stringify(fields), signal });
+  const failed = (title, detail = "") => ({ ok: false, problem: { title, detail, status: 0 } });
+  const unreadable = ({ message }) => failed("The response cannot be read", message);
   // Calls `each` for the JSON of each event, which an empty line ends. Returns the problem of an error
   // event, or null. Comments and other fields are ignored.
   const events = async (answer, each) => {
@@ -172,6 +179,6 @@ const Net = (() => {
   };
   const stream = (path, options, each) =>
     patiently(options.signal, () => flow(path, options, each));
-  return { ask, stream, peek, pause, path, heard, hasKey: Key.has, isAway: () => coming !== null,
+  return { ask, post, failed, unreadable, stream, peek, pause, path, heard, hasKey: Key.has, isAway: () => coming !== null,
     onReturn: (listener) => listeners.push(listener) };
 })();

@@ -65,7 +65,7 @@ const Alignment = (() => {
     if (mine !== last) return;
     drawn = null;
     if (!reply.ok) return fill(node, Report.failed(reply.problem, () => show(wanted)));
-    const { attention } = JSON.parse(reply.text()), before = layer.value;
+    const { attention } = reply.json(), before = layer.value;
     const parts = new Map(names.map((name) => [name, cut(Tensor.of(attention[name]), tokens.length)]));
     // In a decoder, query row i is position cols - rows + i: causal_offset "end".
     const sees = isPair ? {} : { causal: true, causal_offset: "end", ...(model.window

@@ -3,7 +3,7 @@
 // Three maps of the chosen head share one cursor: pinned weights, current weights, difference. A list
 // ranks the heads by the share of weight that moved to other keys, averaged over queries. The ranking
 // of a whole model uses thumbnails.
-// needs: dom format part report rove scale state models answer labels whole cursor fitted picture sentence look save
+// needs: dom format part report rove scale state models net answer labels whole cursor fitted picture sentence look save
 (() => {
   const { el, fill, button } = Dom;
   const MOST = 12, LEAST = 0.0005; // the longest list of heads; a smaller share counts as unmoved
@@ -121,7 +121,7 @@
       : null));
     return (item) => all[item];
   };
-  const gone = { problem: { title: "The pinned model is no longer served", detail: "Its other weights cannot be read." } };
+  const gone = Net.failed("The pinned model is no longer served", "Its other weights cannot be read.");
   const read = async (part, item) => {
     const { answer, asked, model } = pin, same = model && Models.find(model.name);
     if (!same || same.digest !== model.digest) return gone;

@@ -72,7 +72,7 @@ const Flow = (() => {
       shown = null;
       look();
     }));
-    const { attention } = JSON.parse(reply.text());
+    const { attention } = reply.json();
     layers = names.map((name) => (answer.batched ? attention[name][item] : attention[name]));
     draw();
   };

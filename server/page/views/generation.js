@@ -35,8 +35,7 @@
   const HIDDEN = "…";
   let texts = new Map(), unknown = new Set(), learning = null;
   const spelt = (token) => texts.get(token) ?? String(token);
-  const post = (what, body, signal) => Net.ask("POST", Net.path(what, model.name),
-    { type: "application/json", data: JSON.stringify(body), signal });
+  const post = (what, body, signal) => Net.post(what, model.name, body, signal);
   // Requests the texts of unknown tokens, one batch at a time. Token ids beyond the tokenizer have none.
   const learn = async (tokens) => {
     const mine = texts, { tokens: known = 0 } = model.tokenizer || {};
@@ -53,7 +52,7 @@
       const reply = await post("detokenize",
         { tokens: list.map((token) => [token]), special_tokens: true });
       if (mine !== texts) return;
-      const said = reply.ok ? JSON.parse(reply.text()).text : [];
+      const said = reply.ok ? reply.json().text : [];
       list.forEach((token, i) => texts.set(token, said[i] || `#${token}`));
       fresh = true;
       draw();
@@ -76,7 +75,7 @@
       : { text: Array.isArray(text) ? text[0] : text };
     if (source.tokens) return source;
     const reply = await post("tokenize", source);
-    return reply.ok ? JSON.parse(reply.text()) : reply;
+    return reply.ok ? reply.json() : reply;
   };
   const chosen = () => line.map(({ token }) => token);
   // A seq2seq model takes the chosen tokens as targets, a decoder as part of its prompt.
@@ -86,18 +85,17 @@
       : { ...mask, tokens: [...prompt, ...targets] };
   };
   const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
-  const early = { problem: { title: "The response ended early", detail: "" } };
   const stream = async (left, signal) => {
     const reply = await Net.stream(Net.path("generate", model.name), { type: "application/json", signal,
       data: JSON.stringify({ ...asked(), max_tokens: left, temperature: Number(heat.value),
         stream: true, return_top: TOP }) }, (event) => !signal.aborted && take(event));
-    return reply.ok && !ended ? early : reply;
+    return reply.ok && !ended ? Net.failed("The response ended early") : reply;
   };
   const search = async (left, signal) => {
     const beams = Number(ways.value), reply = await post("generate", { ...asked(), beams,
       max_tokens: left, returns: beams, return_search: true }, signal);
     if (!reply.ok || signal.aborted) return reply;
-    const found = JSON.parse(reply.text());
+    const found = reply.json();
     [nodes, fresh] = [Beams.tree(found), true];
     ended = `the best of ${found.sequences.length} hypotheses`;
     follow(nodes.find(({ done }) => done === 0));
@@ -180,7 +178,7 @@
     const mine = line, reply = await post("score", { ...scored(), return_lens: 1 });
     if (mine !== line) return;
     if (!reply.ok) return fill(lens, Report.failed(reply.problem, listen));
-    const layers = Object.entries(JSON.parse(reply.text()).lens);
+    const layers = Object.entries(reply.json().lens);
     opinion = layers.map(([name, list]) => ({ name, best: list.slice(-line.length).map(([one]) => one) }));
     learn(opinion.flatMap(({ best }) => best.map(({ token }) => token)));
     draw();

@@ -76,15 +76,14 @@
       pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
     fill(panel, words, sides);
   };
-  const bad = (title) => ({ problem: { title, detail: "" } });
   const learn = async (model) => {
-    if (!model) return bad("The model is no longer served");
+    if (!model) return Net.failed("The model is no longer served");
     const key = `${model.name} ${model.digest}`;
     if (!kept.has(key)) {
       const reply = await Net.ask("GET", `v1/models/${encodeURIComponent(model.name)}`);
       if (!reply.ok) return reply;
-      const { pieces } = JSON.parse(reply.text());
-      if (!Array.isArray(pieces)) return bad("The server does not list the parts of this model");
+      const { pieces } = reply.json();
+      if (!Array.isArray(pieces)) return Net.failed("The server does not list the parts of this model");
       kept.set(key, pieces);
     }
     return { pieces: kept.get(key) };

@@ -9,18 +9,12 @@
 //   over all items; Y are the outputs that are shown; most: the largest change of a number.
 // Measures.race(head_mask, goesOn) -> a promise of [times of all heads, times with the mask], the
 //   compute times in ms, in pairs; of { problem }; or of null as soon as goesOn() is false.
-// needs: state tensor net answer ask request
+// needs: state tensor net answer ask request whole
 const Measures = (() => {
   const PAIRS = 5, LIMIT = 1500;
 
   const fields = () => Request.fields(State.asked.body);
-  const post = (what, changes) => {
-    const { body, model } = State.asked;
-    const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
-      gradients: undefined, trace: undefined, ...changes });
-    return Net.ask("POST", Net.path(what, model),
-      { ...Request.wire(sent), accept: Ask.accept(Infinity) });
-  };
+  const post = (what, changes) => Whole.again(changes, what, Ask.accept(Infinity));
   const attend = (head_mask) => post("attention", head_mask && { head_mask });
 
   // The highest bit of a linear congruential generator is random enough.
@@ -39,7 +33,7 @@ const Measures = (() => {
     else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
       changes.gradients = gradients(answer, kind);
     const reply = await post("heads", changes);
-    return reply.ok ? tried(() => whole(JSON.parse(reply.text()))) : reply;
+    return reply.ok ? tried(() => whole(reply.json())) : reply;
   };
   const whole = (found) => {
     const { heads, ranking, divergence } = found, h = heads.length;
@@ -52,8 +46,8 @@ const Measures = (() => {
   const tried = (read) => {
     try {
       return read();
-    } catch ({ message }) {
-      return { problem: { title: "The response cannot be read", detail: message, status: 0 } };
+    } catch (error) {
+      return Net.unreadable(error);
     }
   };
 

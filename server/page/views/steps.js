@@ -6,7 +6,7 @@
 // weights, its key with the largest one, and head 0. The trace is requested when the tab is open, once for
 // each of them. Step n shows the first n columns of the table. Vectors are strips: a cell for each number,
 // its upper half colored for a positive number, its lower half for a negative one.
-// needs: dom format report rove state terms models net answer request picture sentence strip look save
+// needs: dom format report rove state terms models net answer request whole picture sentence strip look save
 const Steps = (() => {
   const { el, fill, button } = Dom;
   const FEW = 12, SOME = 6; // how many keys and numbers of a vector are shown at first
@@ -80,13 +80,9 @@ const Steps = (() => {
       head: typeof view.head === "number" ? view.head : 0, mean: typeof view.head !== "number" };
   };
   const ask = async ({ item, head, row }) => {
-    const { asked: { body, model }, answer: { path = "attention", part } } = State;
-    const sent = Request.change(body, { return_attention: undefined, return_pointers: undefined,
-      return_hidden: undefined, return_top: undefined, return_lens: undefined,
-      gradients: undefined, trace: { ...(part && { attention: part }), item, head, query: row } });
-    const reply = await Net.ask("POST", Net.path(path, model),
-      { ...Request.wire(sent), accept: "application/json" });
-    return reply.ok ? { trace: JSON.parse(reply.text()).trace } : reply;
+    const { path = "attention", part } = State.answer;
+    const reply = await Whole.again({ trace: { ...(part && { attention: part }), item, head, query: row } }, path);
+    return reply.ok ? { trace: reply.json().trace } : reply;
   };
 
   // --- the steps ---
@@ -221,8 +217,7 @@ const Steps = (() => {
     fill(panel, el("div.bar", list, before, after, back), head, words, content, save);
     fill(words, "Loading …");
     fill(content);
-    const reply = await ask(at).catch(({ message }) => ({ problem: { title: "The response cannot be read",
-      detail: message } }));
+    const reply = await ask(at).catch(Net.unreadable);
     if (now !== shown || asking !== State.answer) return;
     if (reply.trace) trace = reply.trace;
     else return fill(words, Report.failed(reply.problem, () => {

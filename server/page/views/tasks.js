@@ -59,7 +59,7 @@
     const reply = await Whole.again({ targets: undefined, pool: undefined, ...sent(Request.fields(State.asked.body)) }, path);
     if (mine !== shown) return;
     if (!reply.ok) return fill(place, Report.failed(reply.problem, () => ask(part)));
-    part.said = JSON.parse(reply.text());
+    part.said = reply.json();
     draw(part);
   };
   const look = () => {

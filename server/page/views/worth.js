@@ -45,7 +45,7 @@
   const ask = async (head_mask) => {
     const reply = await Whole.again({ ...State.answer.next, head_mask }, path());
     if (!reply.ok) return reply;
-    const { log_probabilities, outputs } = JSON.parse(reply.text());
+    const { log_probabilities, outputs } = reply.json();
     return { ok: true, numbers: (log_probabilities || outputs).flat(Infinity) };
   };
   // The results of f with all heads and without these. The first is requested once for each answer.
@@ -78,11 +78,10 @@
     const { kind, positions } = Models.find(model) || {}, { places } = State.answer;
     const tokens = kind === "decoder" && positions
       ? Math.max(1, Math.min(TOKENS, positions - Math.max(...places.map(({ decoder }) => decoder.length)) + 1)) : TOKENS;
-    const reply = await Net.ask("POST", Net.path("generate", model), { type: "application/json",
-      data: JSON.stringify({ ...Object.fromEntries(read), max_tokens: tokens, temperature: 0, beams: 1,
-        head_mask }) });
+    const reply = await Net.post("generate", model, { ...Object.fromEntries(read), max_tokens: tokens, temperature: 0,
+      beams: 1, head_mask });
     if (!reply.ok) return reply;
-    const { sequences } = JSON.parse(reply.text());
+    const { sequences } = reply.json();
     return { ok: true, texts: sequences.flat().map(({ text, tokens }) => text ?? tokens.join(" ")) };
   };
   const writes = () => /decoder|seq2seq/.test(Models.find(State.asked.model)?.kind);
@@ -167,7 +166,7 @@
       { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
     if (mine !== under) return;
     stop.hidden = true;
-    if (reply.ok && !found) reply.problem = { title: "The response ended early", detail: "" };
+    if (reply.ok && !found) Object.assign(reply, Net.failed("The response ended early"));
     if (reply.problem) fill(words, Report.failed(reply.problem, begin));
     else if (reply.aborted) fill(words, `Stopped: ${told()} of ${cells.size} heads are measured.`);
   };
