@@ -72,7 +72,7 @@ const Link = (() => {
     const body = bodyOf(params);
     if (State.body && !State.asked) return choose(get("model")); // written before there were models
     if (["tokens", "request"].some((name) => params.has(name)) && !Object.keys(body).length)
-      Place.say("This link is invalid or was cut off.");
+      Place.doubt();
     return restore({ model: get("model") || State.model, ...body,
       view: viewOf({ item: whole("item"), part: get("layer"), head: head === "mean" ? head : whole("head"),
         row: whole("query"), col: whole("key"), range: get("scale"),

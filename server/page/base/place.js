@@ -1,6 +1,7 @@
 // place: the places of the page, their tabs, and the address that restores them.
 //
-// A place is a group of tabs: data-place of a tab, or of any other part, names the places that show it.
+// A place is a group of tabs: data-place of a tab, or of any other part, names the places that show it. The tab
+// "tab-VIEW" shows the panel VIEW, which is made here if the page lacks it.
 // data-of names the kinds of models that it is for, or their tasks, and data-or a kind that has it in all places.
 // Place.go(place, tab): shows a place and one of its tabs; by default the last one that was shown there.
 // Place.fit(kind, ...seen): the kind of the chosen model, and kind and tasks of the answer's, which the tabs follow.
@@ -18,12 +19,18 @@
 // the history of that page. Place.embedded: is it so?
 // Place.begin(): reads the address, once there are models. Place.old(f): f(text) reads a fragment of another
 //   form, and returns whether it can. Place.link() -> the address as it is now. Place.say(text): a notice.
+//   Place.doubt(): that the link is invalid.
 // needs: dom own rove state
 const Place = (() => {
   const PAUSE = 400, AT_ONCE = 40;
   const list = document.querySelector("[role=tablist]"), tabs = [...list.children];
   const links = [...document.querySelectorAll("#places a")];
-  const viewOf = (tab) => tab.getAttribute("aria-controls");
+  const viewOf = (tab) => tab.id.slice(4);
+  for (const tab of tabs) {
+    const view = viewOf(tab);
+    tab.setAttribute("aria-controls", view);
+    if (!Dom.id(view)) Dom.id("look").after(Dom.el("div", { id: view, role: "tabpanel", "aria-labelledby": tab.id, hidden: true }));
+  }
   const has = (words, ...any) => words === undefined || words.split(" ").some((word) => any.includes(word));
 
   // --- the places and their tabs ---
@@ -125,6 +132,7 @@ const Place = (() => {
   const say = (text) => {
     Dom.fill(notice, text, text && Dom.button("Close", () => say(""))).hidden = !text;
   };
+  const doubt = () => say("This link is invalid or was cut off.");
   let readOld = () => false;
   const parse = () => {
     const [, place, tab, text = ""] = /^#(\w+)(?:\/(\w+))?(?:\?(.*))?$/.exec(location.hash) || [];
@@ -140,7 +148,7 @@ const Place = (() => {
       const params = new URLSearchParams(to.text);
       for (const part of here()) part.read(params);
     } else if (text && !document.getElementById(text) && !readOld(text)) {
-      say("This link is invalid or was cut off.");
+      doubt();
     }
     changed();
   };
@@ -163,7 +171,7 @@ const Place = (() => {
     chosen[first.place] = first.tab;
     State.set({ place: first.place });
   }
-  return { go, fit, tabs: tabsOf, link, changed, say, embedded,
+  return { go, fit, tabs: tabsOf, link, changed, say, doubt, embedded,
     part: (places, part) => parts.push({ places, ...part }),
     old: (f) => (readOld = f),
     begin: () => {

@@ -26,11 +26,9 @@ const Lesson = (() => {
       { name: "Where did I see this?", does: "the same word, earlier" }] },
     named: { part: LAST, head: 0, features: ["animal", "he", "she", "place", "thing", "holder"] },
     nouns: 31, first: ["it", "she", "he"], swaps: ENDS, texts,
-    taught: "The training rewarded three things: that each row names the noun its word speaks of; that the three "
-      + "heads of layer 1 attend to the noun that is meant, the previous word, and the same word earlier; and "
-      + "that six numbers of head 0 mean animal, he, she, place, thing and holder. Layer 0 was not taught where to look.",
-    limits: "It knows 107 words and the kinds of sentences of its training. Other words are <unk> to it, and other "
-      + "sentences may mislead it. It knows adjectives by kind, not by meaning.",
+    taught: "The training rewarded naming the noun that each word speaks of, heads of layer 1 that look where they "
+      + "say, and the names of six numbers of head 0. Layer 0 was not taught where to look.",
+    limits: "It knows 107 words; the others are <unk>. Sentences unlike those of its training may mislead it.",
   };
   const of = (model) => (model && model.builtin === "words" ? words : null);
   return { of, sentence: texts[0] };

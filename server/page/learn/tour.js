@@ -26,35 +26,34 @@ const Tour = (() => {
   };
   const STEPS = [
     { title: "Every word looks at the others", book: chapter(1, "Queries, Keys, and Values"),
-      text: "“it” must find out what it stands for. It gives most of its attention to “animal”: the number under the word, and the thick arc. "
-        + "Click any other word and see what that one looks at.",
+      text: "“it” must find out what it stands for. It gives most of its attention to “animal”: see the number under the word, "
+        + "and the thick arc. Click any other word.",
       show: words(Lesson.sentence, "learn"), mark: "#arcs" },
     { title: "A query meets keys", book: chapter(1, "Queries, Keys, and Values"),
-      text: "Each word sends out a query: what it looks for. Each word also has a key: what it offers. “it” looks for an animal, "
-        + "and “animal” offers one, so their score is the largest. A score is the sum of query number times key number, divided by √d.",
+      text: "A word's query is what it looks for, its key what it offers. “it” looks for an animal, and “animal” offers one, so "
+        + "their score is the largest: the sum of query number times key number, divided by √d.",
       show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(1)" },
     { title: "Scores become weights", book: chapter(3, "Attention Scoring Functions"),
-      text: "Softmax turns scores into shares that add up to 100 %. A score that is larger by 1 means 2.7 times the weight. "
-        + "Choose Mask under “Try it”: a masked word gets the weight 0, and the others share what it had.",
+      text: "Softmax turns scores into shares that add up to 100 %: a score larger by 1 means 2.7 times the weight. "
+        + "Choose Mask under “Try it”: the others share what the masked word had.",
       show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(2)" },
     { title: "Weights mix values", book: chapter(2, "Attention Pooling by Similarity"),
       text: "Each word hands over its value, in proportion to its weight. The sum is what “it” takes away: nearly all of it "
         + "comes from “animal”.", show: words(Lesson.sentence, "learn"), mark: "#cards > :nth-child(3)" },
     { title: "Several heads, several questions", book: chapter(5, "Multi-Head Attention"),
       text: "One layer asks several questions at once, one in each head. This head looks at the word to the left. "
-        + "Click the others: their pictures differ, because their questions do.",
+        + "Click the others to see theirs.",
       show: words(Lesson.sentence, "learn", { head: 1 }), mark: "#learn .heads" },
     { title: "One word changes, and the attention moves", book: chapter(6, "Self-Attention and Positional Encoding"),
-      text: "“tired” became “wide”, so “it” is the street now. How does “it” know of “wide”? Layer 0, which was not "
-        + "taught where to look, takes “it” to its adjective in head 1. Layer 1 then finds the noun that fits.",
+      text: "“tired” became “wide”, so “it” is the street now. Head 1 of layer 0, which was not taught where to look, takes "
+        + "“it” to its adjective. Layer 1 then finds the noun that fits.",
       show: words(WIDE, "learn"), mark: "#arcs" },
     { title: "The same numbers, one by one", book: chapter(3, "Attention Scoring Functions"),
       text: "Computation shows how the server computed this weight, step by step. Change a score, and see the weights follow.",
       show: (isCurrent) => words(WIDE, "explore", { tab: "steps" })(isCurrent).then(() => isCurrent() && Steps.go(3)), mark: "#steps" },
     { title: "What is a head worth?", book: chapter(7, "The Transformer Architecture"),
-      text: "Choose Measure every head: each is removed once, and you see how much the output changes. Head 1 of layer 0 is the "
-        + "one that takes “it” to its adjective. Without it, “it” gives “animal” some 68 % of its attention both for “tired” and "
-        + "for “wide”: the model can only guess.",
+      text: "Choose Measure every head: each is removed once. Head 1 of layer 0 takes “it” to its adjective. Without it, “it” "
+        + "gives “animal” 68 % of its attention for “tired” and for “wide” alike: the model can only guess.",
       show: words(Lesson.sentence, "ablate", { tab: "worth" }), mark: "#worth" },
   ];
 

@@ -70,7 +70,7 @@
     const all = sum(pieces, (piece) => work(piece, answer)) || 1;
     const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
     fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
-      "Compute time is estimated from the number of multiply-adds. Attention blocks show heads × head size; "
+      "Compute times are estimated from multiply-adds. Attention blocks show heads × head size; "
       + "click one to see its weights. Lines above blocks are residual connections.");
     fill(sides, [...new Set(pieces.map(({ side }) => side))].map((side) => column(side,
       pieces.filter((piece) => piece.side === side), (piece) => box(piece, answer, all, ms))));
