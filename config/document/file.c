@@ -176,14 +176,19 @@ json_t *file_json_or_pipe(const char *path, struct error *e) {
   return read_document(path, true, DOCUMENT_MAX, json_reserve_load, e);
 }
 
-char *file_text(const char *path, size_t *length, struct error *e) {
+char *file_data(const char *path, size_t *size, struct error *e) {
   struct file_bytes f;
   if (read_bytes(path, false, LONG_DOCUMENT_MAX, &f, e)) return NULL;
-  if (!text_is_utf8(f.bytes, f.size))
-    error_set(e, STATUS_CONFIG, "%s: is not UTF-8", text_tail(path));
-  *length = f.size;
-  if (e->status) file_free(&f);
+  *size = f.size;
   return f.bytes;
+}
+
+char *file_text(const char *path, size_t *length, struct error *e) {
+  char *text = file_data(path, length, e);
+  if (!text || text_is_utf8(text, *length)) return text;
+  error_set(e, STATUS_CONFIG, "%s: is not UTF-8", text_tail(path));
+  free(text);
+  return NULL;
 }
 
 bool file_is_there(const char *path) {

@@ -35,8 +35,9 @@ json_t *file_json_long(const char *path, struct error *e);  /* at most 256 MiB *
 json_t *file_json_reals(const char *path, struct error *e); /* integers of any size become reals */
 json_t *file_json_or_pipe(const char *path, struct error *e);
 
-/* Reads a text file of UTF-8, at most 256 MiB. NULL with STATUS_CONFIG naming the path, or
- * STATUS_OUT_OF_MEMORY. The caller frees it. */
+/* Reads a regular file of at most 256 MiB; file_text also checks that it is UTF-8. NULL with
+ * STATUS_CONFIG naming the path, or STATUS_OUT_OF_MEMORY. The caller frees it. */
+char *file_data(const char *path, size_t *size, struct error *e);
 char *file_text(const char *path, size_t *length, struct error *e);
 
 /* Does the name exist, be it a dangling link? True also if that is unknown: reading the file then

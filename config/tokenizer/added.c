@@ -107,11 +107,11 @@ static enum status change(struct added_token *t, const struct normalizer *n,
 
 /* The trie of the tokens that are searched for in original, or in normalized texts; one whose
  * normalized content is empty is never found. */
-static enum status make_trie(struct added *a, bool changed, struct error *e) {
+static enum status make_trie(struct added *a, bool changed, bool searched, struct error *e) {
   struct trie_string *string = malloc((a->count + 1) * sizeof *string);
   size_t count = 0;
   if (!string) return error_no_memory(e);
-  for (size_t i = 0; i < a->count; i++) {
+  for (size_t i = 0; i < a->count && searched; i++) {
     const struct added_token *t = &a->token[i];
     const char *bytes = t->changed ? t->changed : t->content;
     const size_t length = t->changed ? t->changed_length : t->length;
@@ -125,15 +125,15 @@ static enum status make_trie(struct added *a, bool changed, struct error *e) {
 }
 
 enum status added_init(struct added *a, const json_t *json, const struct normalizer *n,
-                       const struct subword_model *m, struct error *e) {
+                       const struct subword_model *m, bool searched, struct error *e) {
   *a = (struct added){0};
   if (json && !json_is_null(json) && read_tokens(a, json, m, e)) return e->status;
   struct added_patience p = {.patience = {.ask = ask_clock},
                              .ends = clock_now() + CHANGE_MS * (uint64_t)CLOCK_MS};
   for (size_t i = 0; i < a->count && n && e->status == STATUS_OK; i++)
     if (a->token[i].normalized) change(&a->token[i], n, &p.patience, e);
-  if (e->status || make_trie(a, false, e)) return e->status;
-  return make_trie(a, true, e);
+  if (e->status || make_trie(a, false, searched, e)) return e->status;
+  return make_trie(a, true, searched, e);
 }
 
 void added_done(struct added *a) {

@@ -33,12 +33,12 @@ struct added {
   size_t ids;          /* the largest id + 1 */
 };
 
-/* From a list, or NULL: none. Texts are normalized by `n`, which may be NULL. A token that is a
- * piece of the subword model has its id, whatever the list says, as in the library. Returns the
- * status of `e`: STATUS_CONFIG that names what is at fault, or STATUS_OUT_OF_MEMORY; `a` is to be
- * freed by added_done in any case. */
+/* From a list, or NULL: none. Texts are normalized by `n`, which may be NULL. Without `searched`
+ * the tokens are found in no text. A token that is a piece of the subword model has its id,
+ * whatever the list says, as in the library. Returns the status of `e`: STATUS_CONFIG that names
+ * what is at fault, or STATUS_OUT_OF_MEMORY; `a` is to be freed by added_done in any case. */
 enum status added_init(struct added *a, const json_t *json, const struct normalizer *n,
-                       const struct subword_model *m, struct error *e);
+                       const struct subword_model *m, bool searched, struct error *e);
 void added_done(struct added *a);
 size_t added_bytes(const struct added *a); /* of memory */
 

@@ -17,6 +17,21 @@ struct tokenizer;
 /* From a document such as tokenizer.json. NULL with STATUS_CONFIG that names the member at fault,
  * or STATUS_OUT_OF_MEMORY. */
 struct tokenizer *tokenizer_new(const json_t *json, struct error *e);
+
+/* A tokenizer of sentencepiece: its model, and what a model's family adds to it. */
+struct tokenizer_sentence {
+  const struct sentencepiece *model;
+  const struct sentencepiece *target; /* decodes; NULL: the same */
+  const int32_t *id;                  /* of each piece; NULL: its place */
+  const json_t *vocabulary;           /* {"piece": id, ...}; NULL: the pieces of the model */
+  bool first;    /* whether a blank is added only where a text begins, not after added tokens */
+  bool searched; /* whether added tokens are found in texts */
+  const json_t *json; /* "normalizer" (before the model's), "post_processor" and "added_tokens" as
+                         in tokenizer.json, each may be absent */
+};
+
+/* With exactly the tokens of sentencepiece. NULL with STATUS_CONFIG or STATUS_OUT_OF_MEMORY. */
+struct tokenizer *tokenizer_new_sentence(const struct tokenizer_sentence *s, struct error *e);
 void tokenizer_free(struct tokenizer *t); /* NULL is fine */
 
 const char *tokenizer_kind(const struct tokenizer *t); /* "BPE", ... */

@@ -7,6 +7,7 @@
 
 #include "config/document/file.h"
 #include "config/document/text.h"
+#include "config/tokenizer/tokenizer_sentence.h"
 
 /* --- files --- */
 
@@ -142,10 +143,11 @@ static json_t *byte_level(void) {
                    1);
 }
 
-static struct tokenizer *read_merges(const char *folder, bool lower, struct error *e) {
+static struct tokenizer *read_merges(const char *folder, const char *name, bool lower,
+                                     struct error *e) {
   static const char *const names[] = {"<|endoftext|>", "<s>",    "<pad>", "</s>",
                                       "<unk>",         "<mask>", NULL};
-  json_t *vocabulary = read_json(folder, "vocab.json", e);
+  json_t *vocabulary = read_json(folder, name, e);
   json_t *lines = e->status ? NULL : read_lines(folder, "merges.txt", e);
   struct tokenizer *t = NULL;
   if (!e->status && !lines) error_set(e, STATUS_CONFIG, "merges.txt: is gone");
@@ -170,9 +172,10 @@ static bool says(const json_t *config, const char *key, bool otherwise) {
   return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-static struct tokenizer *read_vocabulary(const char *folder, bool lower, struct error *e) {
+static struct tokenizer *read_vocabulary(const char *folder, const char *name, bool lower,
+                                         struct error *e) {
   static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
-  json_t *lines = read_lines(folder, "vocab.txt", e);
+  json_t *lines = read_lines(folder, name, e);
   json_t *config = e->status ? NULL : tokenizer_folder_json(folder, "tokenizer_config.json", e);
   json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
   struct tokenizer *t = NULL;
@@ -213,30 +216,59 @@ static struct tokenizer *make_words(json_t *lines, bool lower, struct error *e) 
   return t;
 }
 
-static struct tokenizer *read_words(const char *folder, bool lower, struct error *e) {
-  return make_words(read_lines(folder, "words.txt", e), lower, e);
+static struct tokenizer *read_words(const char *folder, const char *name, bool lower,
+                                    struct error *e) {
+  return make_words(read_lines(folder, name, e), lower, e);
 }
 
 struct tokenizer *tokenizer_words(const char *text, size_t length, struct error *e) {
   return make_words(split_lines(text, length, e), false, e);
 }
 
-static struct tokenizer *read_tokenizer(const char *folder, bool lower, struct error *e) {
-  json_t *json = read_json(folder, "tokenizer.json", e);
+/* The tokenizer of a sentencepiece file, and of what is beside it. */
+static struct tokenizer *read_sentence(const char *folder, const char *name, bool lower,
+                                       struct error *e) {
+  static const char *const names[] = {"config.json", "tokenizer_config.json",
+                                      "special_tokens_map.json", "added_tokens.json"};
+  enum { NAMES = sizeof names / sizeof *names };
+  struct sentencepiece model = {0};
+  json_t *json[NAMES] = {NULL};
+  for (size_t i = 0; i < NAMES && !e->status; i++)
+    json[i] = tokenizer_folder_json(folder, names[i], e);
+  char *path = find(folder, name, e);
+  if (path && !e->status) sentencepiece_open(&model, path, e);
+  const struct tokenizer_beside beside = {json[0], json[1], json[2], json[3], lower};
+  struct tokenizer *t = e->status ? NULL : tokenizer_of_family(&model, &beside, e);
+  for (size_t i = 0; i < NAMES; i++) json_decref(json[i]);
+  sentencepiece_done(&model);
+  free(path);
+  return t;
+}
+
+static struct tokenizer *read_tokenizer(const char *folder, const char *name, bool lower,
+                                        struct error *e) {
+  json_t *json = read_json(folder, name, e);
   struct tokenizer *t = json ? read_document(json, lower, e) : NULL;
   json_decref(json);
   return t;
 }
 
+/* --- folders --- */
+
+static const struct {
+  const char *file, *other; /* a file that must be there, too; or NULL */
+  struct tokenizer *(*read)(const char *folder, const char *file, bool lower, struct error *e);
+} kinds[] = {{"tokenizer.json", NULL, read_tokenizer},
+             {"spiece.model", NULL, read_sentence},
+             {"sentencepiece.bpe.model", NULL, read_sentence},
+             {"tokenizer.model", NULL, read_sentence},
+             {"spm.model", NULL, read_sentence},
+             {"vocab.json", "merges.txt", read_merges}, /* alone it may be sentencepiece's */
+             {"vocab.txt", NULL, read_vocabulary},
+             {"words.txt", NULL, read_words}};
+
 struct tokenizer *tokenizer_folder(const char *folder, bool lower, const char **file,
                                    struct error *e) {
-  static const struct {
-    const char *file, *other; /* a file that must be there, too; or NULL */
-    struct tokenizer *(*read)(const char *folder, bool lower, struct error *e);
-  } kinds[] = {{"tokenizer.json", NULL, read_tokenizer},
-               {"vocab.json", "merges.txt", read_merges}, /* alone it may be sentencepiece's */
-               {"vocab.txt", NULL, read_vocabulary},
-               {"words.txt", NULL, read_words}};
   *file = NULL;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !e->status; i++) {
     char *path = find(folder, kinds[i].file, e);
@@ -246,7 +278,7 @@ struct tokenizer *tokenizer_folder(const char *folder, bool lower, const char **
     free(other);
     if (!there) continue;
     *file = kinds[i].file;
-    struct tokenizer *t = kinds[i].read(folder, lower, e);
+    struct tokenizer *t = kinds[i].read(folder, *file, lower, e);
     if (!t && e->status == STATUS_CONFIG && !strstr(e->detail, *file))
       text_before(e, "%s: ", *file);
     return t;

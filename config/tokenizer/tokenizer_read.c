@@ -62,6 +62,7 @@ static enum status within(const char *key, enum status status, struct error *e) 
   return status == STATUS_CONFIG ? text_before(e, "%s: ", key) : status;
 }
 
+/* Reads the normalizer, the pre-tokenizer, the model and the decoder. */
 static enum status read_parts(struct tokenizer *t, const json_t *json, struct error *e) {
   const json_t *normalizer = member(json, "normalizer"), *model = member(json, "model"),
                *pretokenizer = member(json, "pre_tokenizer");
@@ -78,12 +79,28 @@ static enum status read_parts(struct tokenizer *t, const json_t *json, struct er
   if (t->raw) pretokenizer_leave_bytes(t->pretokenizer);
   t->subword_model = subword_new(model, t->raw, e);
   if (e->status) return within("model", e->status, e);
+  t->decoder = decoder_new(member(json, "decoder"), e);
+  return within("decoder", e->status, e);
+}
 
+/* The same from a model of sentencepiece. */
+static enum status read_sentence(struct tokenizer *t, const struct tokenizer_sentence *s,
+                                 struct error *e) {
+  t->normalizer = normalizer_new(member(s->json, "normalizer"), e);
+  if (e->status || normalizer_add_sentence(t->normalizer, s->model, s->first, e)) return e->status;
+  t->subword_model = subword_new_sentence(s->model, s->id, s->vocabulary, e);
+  if (!t->subword_model) return e->status;
+  t->decoder = decoder_new_sentence(s->target ? s->target : s->model, e);
+  return e->status;
+}
+
+/* Reads what is around the words. */
+static enum status read_rest(struct tokenizer *t, const json_t *json, bool searched,
+                             struct error *e) {
   t->postprocessor = postprocessor_new(member(json, "post_processor"), e);
   if (e->status) return within("post_processor", e->status, e);
-  t->decoder = decoder_new(member(json, "decoder"), e);
-  if (e->status) return within("decoder", e->status, e);
-  if (added_init(&t->added, member(json, "added_tokens"), t->normalizer, t->subword_model, e))
+  if (added_init(&t->added, member(json, "added_tokens"), t->normalizer, t->subword_model, searched,
+                 e))
     return within("added_tokens", e->status, e);
   if (read_truncation(t, member(json, "truncation"), e)) return within("truncation", e->status, e);
 
@@ -93,22 +110,9 @@ static enum status read_parts(struct tokenizer *t, const json_t *json, struct er
                    (long long)last, tokenizer_size(t));
 }
 
-struct tokenizer *tokenizer_new(const json_t *json, struct error *e) {
-  struct tokenizer *t = NULL;
-  if (!json_is_object(json)) {
-    error_set(e, STATUS_CONFIG, "is not an object");
-  } else { /* "padding" is ignored: texts of a batch are not padded */
-    member_known(json,
-                 "version truncation padding normalizer pre_tokenizer post_processor decoder model "
-                 "added_tokens ",
-                 e);
-    if (!member(json, "model")) error_set(e, STATUS_CONFIG, "model: is missing");
-  }
-  if (e->status == STATUS_OK) {
-    t = calloc(1, sizeof *t);
-    if (!t) error_no_memory(e);
-  }
-  if (!t || read_parts(t, json, e)) {
+/* The tokenizer whose parts were read, unless that has failed. */
+static struct tokenizer *complete(struct tokenizer *t, struct error *e) {
+  if (e->status) {
     text_plain(e);
     tokenizer_free(t);
     return NULL;
@@ -124,6 +128,33 @@ struct tokenizer *tokenizer_new(const json_t *json, struct error *e) {
   }
   t->text_max = decoder_room(t->decoder, longest);
   return t;
+}
+
+static struct tokenizer *allocate(struct error *e) {
+  struct tokenizer *t = e->status ? NULL : calloc(1, sizeof *t);
+  if (!t && !e->status) error_no_memory(e);
+  return t;
+}
+
+struct tokenizer *tokenizer_new(const json_t *json, struct error *e) {
+  if (!json_is_object(json)) {
+    error_set(e, STATUS_CONFIG, "is not an object");
+  } else { /* "padding" is ignored: texts of a batch are not padded */
+    member_known(json,
+                 "version truncation padding normalizer pre_tokenizer post_processor decoder model "
+                 "added_tokens ",
+                 e);
+    if (!member(json, "model")) error_set(e, STATUS_CONFIG, "model: is missing");
+  }
+  struct tokenizer *t = allocate(e);
+  if (t && read_parts(t, json, e) == STATUS_OK) read_rest(t, json, true, e);
+  return complete(t, e);
+}
+
+struct tokenizer *tokenizer_new_sentence(const struct tokenizer_sentence *s, struct error *e) {
+  struct tokenizer *t = allocate(e);
+  if (t && read_sentence(t, s, e) == STATUS_OK) read_rest(t, s->json, s->searched, e);
+  return complete(t, e);
 }
 
 void tokenizer_free(struct tokenizer *t) {

@@ -132,6 +132,34 @@ struct token_decoder *decoder_new(const json_t *json, struct error *e) {
   return NULL;
 }
 
+/* A copy of a text with a zero after it. */
+static char *copy_part(const struct sentencepiece_text *text, size_t *length, struct error *e) {
+  char *copy = malloc(text->length + 1);
+  if (!copy) {
+    error_no_memory(e);
+    return NULL;
+  }
+  memcpy(copy, text->bytes, text->length);
+  copy[text->length] = 0;
+  *length = text->length;
+  return copy;
+}
+
+struct token_decoder *decoder_new_sentence(const struct sentencepiece *s, struct error *e) {
+  struct token_decoder *d = calloc(1, sizeof *d);
+  if (!d) error_no_memory(e);
+  struct decoder_step *step = d ? add_step(d, decoder_sentence, e) : NULL;
+  if (step) {
+    step->text = copy_part(&s->piece[s->unknown].text, &step->length, e);
+    step->other = copy_part(&s->unknown_surface, &step->other_length, e);
+    step->bytes = s->fallback;
+    step->stop = s->removes ? SIZE_MAX : s->prefix;
+  }
+  if (e->status == STATUS_OK) return d;
+  decoder_free(d);
+  return NULL;
+}
+
 void decoder_free(struct token_decoder *d) {
   if (!d) return;
   const struct decoder_step *step = d->steps.item;
@@ -167,8 +195,11 @@ bool decoder_is_steady(const struct token_decoder *d) {
 
 int decoder_byte(const struct token_decoder *d, const struct decoder_piece *piece) {
   const struct decoder_step *step = d->steps.item;
-  for (size_t i = 0; i < d->steps.count && !piece->raw; i++)
+  for (size_t i = 0; i < d->steps.count && !piece->raw; i++) {
     if (step[i].apply == decoder_byte_fallback) return decoder_byte_of(piece->bytes, piece->length);
+    if (step[i].bytes)
+      return sentencepiece_byte((struct sentencepiece_text){piece->bytes, piece->length});
+  }
   return -1;
 }
 
@@ -185,6 +216,8 @@ size_t decoder_room(const struct token_decoder *d, size_t piece) {
       bounded = size_mul(room, sizeof DECODER_REPLACEMENT - 1, &room);
     else if (step->apply == decoder_word_piece) /* a blank before it */
       bounded = size_add(room, 1, &room);
+    else if (step->apply == decoder_sentence) /* the unknown piece */
+      room = size_max(room, step->other_length);
     else if (step->apply == decoder_replace) /* a match at each byte, and at the end */
       bounded = size_add(room, 1, &room) && size_mul(room, step->length, &replaced) &&
                 size_add(room, replaced, &room);

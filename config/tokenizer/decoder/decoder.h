@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "config/tokenizer/sentencepiece/sentencepiece.h"
 #include "core/base/arena.h"
 
 struct token_decoder;
@@ -14,6 +15,9 @@ struct token_decoder;
  * STATUS_CONFIG that names the type or member at fault and lists what is supported, or
  * STATUS_OUT_OF_MEMORY. */
 struct token_decoder *decoder_new(const json_t *json, struct error *e);
+
+/* As sentencepiece decodes with this model. NULL: no memory. */
+struct token_decoder *decoder_new_sentence(const struct sentencepiece *s, struct error *e);
 void decoder_free(struct token_decoder *d); /* NULL is fine */
 
 /* Whether it reads each character of a piece as a byte ("ByteLevel"), and does nothing else. */

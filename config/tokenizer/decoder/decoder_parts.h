@@ -51,6 +51,7 @@ struct decoder_step {
   struct metaspace metaspace;
   uint32_t character;
   size_t start, stop; /* how many characters are stripped at most */
+  bool bytes;         /* whether pieces such as <0x0A> are bytes */
 };
 
 void decoder_byte_level(const struct decoder_step *s, struct decoder_work *w);
@@ -62,5 +63,6 @@ void decoder_replace(const struct decoder_step *s, struct decoder_work *w);
 void decoder_byte_fallback(const struct decoder_step *s, struct decoder_work *w);
 void decoder_fuse(const struct decoder_step *s, struct decoder_work *w);
 void decoder_strip(const struct decoder_step *s, struct decoder_work *w);
+void decoder_sentence(const struct decoder_step *s, struct decoder_work *w);
 
 #endif

@@ -119,6 +119,29 @@ enum status subword_tokenize(const struct subword_model *m, const char *word, si
   return length ? m->kind->tokenize(m, word, length, at, w) : w->out->e->status;
 }
 
+static bool is_unknown(const struct subword_run *r, int32_t place) {
+  const struct subword_model *m = r->m;
+  return place < 0 || (size_t)place >= m->places->count || m->places->id[place] == m->unknown;
+}
+
+void subword_append_place(struct subword_run *r, int32_t place, size_t begin, size_t end) {
+  struct tokens *out = r->w->out;
+  const bool unknown = is_unknown(r, place);
+  const bool extends = unknown && r->was_unknown && out->count > 0;
+  r->was_unknown = unknown;
+  if (!unknown) {
+    subword_append(r->w, r->m->places->id[place], r->at + begin, r->at + end);
+    return;
+  }
+  if (r->m->fallback &&
+      subword_byte_fallback(r->m, r->word + begin, end - begin, r->at + begin, r->w))
+    return;
+  if (extends)
+    out->token[out->count - 1].end = (uint32_t)(r->at + end);
+  else
+    subword_append(r->w, r->m->unknown, r->at + begin, r->at + end);
+}
+
 /* --- WordLevel --- */
 
 static enum status read_wordlevel(struct subword_model *m, const json_t *json, struct error *e) {
@@ -179,10 +202,26 @@ struct subword_model *subword_new(const json_t *json, bool raw, struct error *e)
   return NULL;
 }
 
+static void free_places(struct subword_places *p) {
+  if (!p) return;
+  free(p->id);
+  free(p->score);
+  vocabulary_done(&p->found);
+  trie_done(&p->user);
+  free(p);
+}
+
+static size_t count_places(const struct subword_places *p) {
+  if (!p) return 0;
+  return sizeof *p + p->count * (sizeof *p->id + (p->score ? sizeof *p->score : 0)) +
+         vocabulary_bytes(&p->found) + trie_bytes(&p->user);
+}
+
 void subword_free(struct subword_model *m) {
   if (!m) return;
   vocabulary_done(&m->vocabulary);
   trie_done(&m->trie);
+  free_places(m->places);
   free(m->score);
   free(m->merge);
   free(m->whole);
@@ -193,7 +232,7 @@ size_t subword_bytes(const struct subword_model *m) {
   const size_t ids = m->vocabulary.size;
   return sizeof *m + vocabulary_bytes(&m->vocabulary) + trie_bytes(&m->trie) +
          (m->score ? ids * sizeof *m->score : 0) + m->merges * sizeof *m->merge +
-         (m->whole ? ids / 8 : 0);
+         (m->whole ? ids / 8 : 0) + count_places(m->places);
 }
 
 int32_t subword_unknown(const struct subword_model *m) { return m->unknown; }

@@ -9,6 +9,7 @@
 
 #include "config/tokenizer/model/tokens.h"
 #include "config/tokenizer/model/vocabulary.h"
+#include "config/tokenizer/sentencepiece/sentencepiece.h"
 #include "core/base/patience.h"
 
 struct subword_model;
@@ -17,6 +18,12 @@ struct subword_model;
  * character for each byte (byte_level.h). NULL with STATUS_CONFIG that names the member at fault,
  * or STATUS_OUT_OF_MEMORY. */
 struct subword_model *subword_new(const json_t *json, bool raw, struct error *e);
+
+/* From a model of sentencepiece, with exactly its tokens. `id` has the id of each piece, or is
+ * NULL: their places. `vocabulary`, an object, has all pieces with their ids; NULL: the model's
+ * own. NULL with STATUS_CONFIG that names the piece at fault, or STATUS_OUT_OF_MEMORY. */
+struct subword_model *subword_new_sentence(const struct sentencepiece *s, const int32_t *id,
+                                           const json_t *vocabulary, struct error *e);
 void subword_free(struct subword_model *m);          /* NULL is fine */
 size_t subword_bytes(const struct subword_model *m); /* of memory */
 

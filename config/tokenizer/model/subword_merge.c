@@ -102,8 +102,21 @@ static enum status read_merge(struct subword_model *m, const json_t *one, size_t
                      "merges: %zu: \"%.40s\": a piece of it, or what it becomes, is not in the "
                      "vocabulary",
                      rank, side[0].text);
-  *find_slot(m, merge.left, merge.right) = merge;
+  subword_add_merge(m, merge);
   return STATUS_OK;
+}
+
+enum status subword_make_merges(struct subword_model *m, size_t count, struct error *e) {
+  m->merges = 2;
+  while (m->merges < 2 * count) m->merges *= 2;
+  m->merge = malloc(m->merges * sizeof *m->merge);
+  if (!m->merge) return error_no_memory(e);
+  for (size_t i = 0; i < m->merges; i++) m->merge[i].left = -1;
+  return STATUS_OK;
+}
+
+void subword_add_merge(struct subword_model *m, struct subword_merge merge) {
+  *find_slot(m, merge.left, merge.right) = merge;
 }
 
 enum status subword_read_merges(struct subword_model *m, const json_t *json, struct error *e) {
@@ -111,11 +124,7 @@ enum status subword_read_merges(struct subword_model *m, const json_t *json, str
   struct subword_sides s = {0};
   size_t rank;
   if (!json_is_array(list)) return error_set(e, STATUS_CONFIG, "merges: needs a list of pairs");
-  m->merges = 2;
-  while (m->merges < 2 * json_array_size(list)) m->merges *= 2;
-  m->merge = malloc(m->merges * sizeof *m->merge);
-  if (!m->merge) return error_no_memory(e);
-  for (size_t i = 0; i < m->merges; i++) m->merge[i].left = -1;
+  if (subword_make_merges(m, json_array_size(list), e)) return e->status;
   json_array_foreach(list, rank, one) {
     if (read_merge(m, one, rank, &s, e)) break;
   }

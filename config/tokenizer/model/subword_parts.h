@@ -5,6 +5,7 @@
 #include "config/document/member.h"
 #include "config/tokenizer/model/subword.h"
 #include "config/tokenizer/model/trie.h"
+#include "config/tokenizer/sentencepiece/sentencepiece.h"
 
 enum {
   SUBWORD_AFFIX_MAX = 32, /* bytes of an affix */
@@ -55,9 +56,49 @@ struct subword_model {
   int32_t symbol[4][256];      /* tokens of a byte, or an ASCII character: at the beginning (bit 0)
                                   or the end (bit 1) of a word, or both; -1: none */
   uint64_t *whole;             /* a bit for each id: whether a word of these bytes is this token */
+
+  /* A model of sentencepiece, whose pieces have places besides their ids: the trie, the merges and
+   * `whole` have places. */
+  struct subword_places *places; /* NULL: it is of another kind */
 };
 
+/* The pieces of a model of sentencepiece by their places in its file; after them come, of a BPE,
+ * the characters that occur in pieces but are none, which are unknown. */
+struct subword_places {
+  int32_t *id;  /* [count] */
+  size_t count; /* pieces */
+  /* Unigram */
+  double *score; /* [count] */
+  float unknown_score;
+  /* BPE */
+  struct vocabulary found; /* what a word's parts can be, by place */
+  struct trie user;        /* texts that are always one token: their places */
+  bool has_user;
+  bool stops[256];              /* whether a word may end before this byte */
+  bool cuts_before, cuts_after; /* whether words end there: before the mark of a blank that comes
+                                   after another character; between it and another after it */
+  int32_t character[256];       /* place of an ASCII character; -1: none */
+};
+
+/* A word of sentencepiece that is being cut. */
+struct subword_run {
+  const struct subword_model *m;
+  struct subword_work *w;
+  const char *word;
+  size_t at;        /* where the word begins in its text */
+  bool was_unknown; /* whether the last token is unknown */
+};
+
+/* Appends the token of a place, or of a negative one, which is unknown. Unknown neighbors are one
+ * token; with byte fallback they are the tokens of their bytes. */
+void subword_append_place(struct subword_run *r, int32_t place, size_t begin, size_t end);
+
 extern const struct subword_kind subword_wordpiece, subword_bpe, subword_unigram;
+extern const struct subword_kind subword_sentence_bpe, subword_sentence_unigram;
+
+/* Makes what a BPE of sentencepiece needs besides the ids. */
+enum status subword_sentence_merges(struct subword_model *m, const struct sentencepiece *s,
+                                    struct error *e);
 
 /* Reads "vocab", an object of pieces with their ids. */
 enum status subword_read_object(struct subword_model *m, const json_t *json, struct error *e);
@@ -111,6 +152,10 @@ enum status subword_refuse(struct subword_work *w, const char *text, size_t leng
 
 /* Reads "merges". The vocabulary must be complete. */
 enum status subword_read_merges(struct subword_model *m, const json_t *json, struct error *e);
+
+/* Makes room for as many merges; then each is added. Of equal pairs the last one counts. */
+enum status subword_make_merges(struct subword_model *m, size_t count, struct error *e);
+void subword_add_merge(struct subword_model *m, struct subword_merge merge);
 
 /* A part of a word: a token, and how many bytes of the word it has. */
 struct subword_symbol {

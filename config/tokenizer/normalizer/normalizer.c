@@ -32,7 +32,7 @@ struct normalizer *normalizer_new(const json_t *json, struct error *e) {
   struct normalizer *n = calloc(1, sizeof *n);
   if (!n)
     error_no_memory(e);
-  else if (part_read(&normalizers, json, n, e) == STATUS_OK)
+  else if (!json || part_read(&normalizers, json, n, e) == STATUS_OK)
     return n;
   if (e->status == STATUS_CONFIG) text_plain(e);
   normalizer_free(n);

@@ -156,6 +156,14 @@ char *passage_copy(struct passage *p, size_t from, size_t to) {
   return r->bytes + p->length - (to - from);
 }
 
+bool passage_drop_end(struct passage *p, const char *bytes, size_t length) {
+  const struct passage_room *r = &p->room[p->next];
+  if (p->length < length || memcmp(r->bytes + p->length - length, bytes, length) != 0) return false;
+  p->length -= length;
+  p->leading = size_min(p->leading, p->length);
+  return true;
+}
+
 enum status passage_commit(struct passage *p) {
   const struct passage_room *r = &p->room[p->next];
   p->now = (struct passage_bytes){p->length ? r->bytes : "", p->length, p->leading, r->place};

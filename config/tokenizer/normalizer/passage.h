@@ -96,6 +96,9 @@ void passage_append(struct passage *p, const char *bytes, size_t length, size_t 
  * replace bytes one by one; NULL: no bytes, or no memory. */
 char *passage_copy(struct passage *p, size_t from, size_t to);
 
+/* Drops these bytes from the end of the appended ones; false: they end otherwise. */
+bool passage_drop_end(struct passage *p, const char *bytes, size_t length);
+
 /* Makes the appended bytes the text, in one piece if no pieces were added. */
 enum status passage_commit(struct passage *p);
 

@@ -1,0 +1,178 @@
+/* subword_sentence: models of sentencepiece, and its Unigram.
+ *
+ * The texts of a Unigram are not cut into words: the sums of scores are float32 and begin with the
+ * text, as in sentencepiece, so that the same way wins where two are nearly as good. */
+#include "config/tokenizer/model/subword_parts.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/document/text.h"
+
+enum { UNKNOWN_PENALTY = 10 }; /* below the least score of a piece */
+#define USER_PENALTY 0.1       /* below the score of as many bytes of the best piece */
+
+/* --- Unigram --- */
+
+/* The best way to a place in the text: its last piece. */
+struct sentence_way {
+  float sum;
+  uint32_t from; /* where that piece begins; NOWHERE: there is no way yet */
+  int32_t place; /* -1: an unknown character */
+};
+#define NOWHERE UINT32_MAX
+
+static inline void improve(struct sentence_way *to, double sum, size_t from, int32_t place) {
+  if (to->from != NOWHERE && sum <= to->sum) return;
+  *to = (struct sentence_way){(float)sum, (uint32_t)from, place};
+}
+
+/* Continues the way to `begin` by every piece that begins there, shorter ones first, and by an
+ * unknown character if no piece is that character. Returns how many steps that took. */
+static size_t continue_way(const struct subword_model *m, const char *word, size_t length,
+                           size_t begin, struct sentence_way *way) {
+  const size_t character = subword_character(word + begin);
+  const float sum = way[begin].sum;
+  const double *score = m->places->score;
+  bool known = false;
+  int32_t node = TRIE_ROOT;
+  size_t i = begin;
+  while (i < length) {
+    node = trie_step(&m->trie, node, (unsigned char)word[i++]);
+    if (node < 0) break;
+    const int32_t place = m->trie.value[node];
+    if (place < 0) continue;
+    improve(&way[i], score[place] + sum, begin, place);
+    known = known || i - begin == character;
+  }
+  if (!known) improve(&way[begin + character], m->places->unknown_score + sum, begin, -1);
+  return i - begin;
+}
+
+static enum status tokenize_unigram(const struct subword_model *m, const char *word, size_t length,
+                                    size_t at, struct subword_work *w) {
+  struct sentence_way *way = subword_scratch(w, (length + 1) * (sizeof *way + sizeof(uint32_t)));
+  if (!way) return w->out->e->status;
+  way[0] = (struct sentence_way){.from = 0};
+  for (size_t i = 1; i <= length; i++) way[i].from = NOWHERE;
+  for (size_t i = 0; i < length; i += subword_character(word + i))
+    if (subword_is_over(w, continue_way(m, word, length, i, way))) return w->out->e->status;
+
+  /* The way is known from its end: the ends of its pieces, the last one first. */
+  uint32_t *end = (uint32_t *)(way + length + 1);
+  size_t count = 0;
+  for (size_t i = length; i > 0; i = way[i].from) end[count++] = (uint32_t)i;
+  struct subword_run run = {.m = m, .w = w, .word = word, .at = at};
+  while (count-- > 0)
+    subword_append_place(&run, way[end[count]].place, way[end[count]].from, end[count]);
+  return w->out->e->status;
+}
+
+const struct subword_kind subword_sentence_unigram = {{"Unigram", ""}, NULL, tokenize_unigram};
+
+/* A text of type USER has the score of the best piece for each of its bytes; the least best is the
+ * least positive number. */
+static enum status read_scores(struct subword_model *m, const struct sentencepiece *s,
+                               struct error *e) {
+  float least = FLT_MAX, best = FLT_MIN;
+  m->places->score = calloc(s->count, sizeof *m->places->score);
+  if (!m->places->score) return error_no_memory(e);
+  for (size_t i = 0; i < s->count; i++) {
+    if (s->piece[i].type != SENTENCEPIECE_NORMAL) continue;
+    least = fminf(least, s->piece[i].score);
+    best = fmaxf(best, s->piece[i].score);
+  }
+  m->places->unknown_score = least - UNKNOWN_PENALTY;
+  for (size_t i = 0; i < s->count; i++) {
+    const struct sentencepiece_piece *p = &s->piece[i];
+    const float bonus = (float)p->text.length * best;
+    m->places->score[i] = p->type == SENTENCEPIECE_USER ? bonus - USER_PENALTY : (double)p->score;
+  }
+  return STATUS_OK;
+}
+
+static bool is_text(const struct sentencepiece_piece *p) {
+  return p->type == SENTENCEPIECE_NORMAL || p->type == SENTENCEPIECE_USER;
+}
+
+static enum status make_trie(struct subword_model *m, const struct sentencepiece *s,
+                             struct error *e) {
+  struct trie_string *string = malloc(s->count * sizeof *string);
+  size_t count = 0;
+  if (!string) return error_no_memory(e);
+  for (size_t i = 0; i < s->count; i++) {
+    const struct sentencepiece_piece *p = &s->piece[i];
+    if (is_text(p))
+      string[count++] = (struct trie_string){p->text.bytes, p->text.length, (int32_t)i};
+  }
+  trie_init(&m->trie, string, count, e);
+  free(string);
+  return e->status;
+}
+
+/* --- the model --- */
+
+/* The pieces with their ids. Those that no text has are found by their ids alone. */
+static enum status read_pieces(struct subword_model *m, const struct sentencepiece *s,
+                               struct error *e) {
+  for (size_t i = 0; i < s->count; i++) {
+    const struct sentencepiece_piece *p = &s->piece[i];
+    vocabulary_add(&m->vocabulary, p->text.bytes, p->text.length, m->places->id[i], !is_text(p), e);
+    if (e->status == STATUS_CONFIG) text_before(e, "piece %zu: ", i);
+    if (e->status) return e->status;
+  }
+  if (vocabulary_end(&m->vocabulary, e)) return e->status;
+  for (size_t i = 0; i < s->count; i++) {
+    const struct sentencepiece_piece *p = &s->piece[i];
+    if (is_text(p) &&
+        vocabulary_find(&m->vocabulary, p->text.bytes, p->text.length) != m->places->id[i])
+      return error_set(e, STATUS_CONFIG, "piece %zu: \"%.*s\" is the text of another piece, too", i,
+                       (int)(p->text.length < 60 ? p->text.length : 60), p->text.bytes);
+  }
+  return STATUS_OK;
+}
+
+/* The pieces of {"piece": id, ...}. */
+static enum status read_vocabulary(struct subword_model *m, const json_t *vocabulary,
+                                   struct error *e) {
+  json_t *json = json_pack("{s:O}", "vocab", vocabulary);
+  if (!json) return error_no_memory(e);
+  subword_read_object(m, json, e);
+  json_decref(json);
+  return e->status;
+}
+
+static enum status read_model(struct subword_model *m, const struct sentencepiece *s,
+                              const int32_t *id, const json_t *vocabulary, struct error *e) {
+  struct subword_places *p = m->places;
+  if (s->count >= VOCABULARY_MAX)
+    return error_set(e, STATUS_CONFIG, "has %zu pieces; at most %d are supported", s->count,
+                     VOCABULARY_MAX - 1);
+  p->count = s->count;
+  p->id = calloc(s->count, sizeof *p->id);
+  if (!p->id) return error_no_memory(e);
+  for (size_t i = 0; i < s->count; i++) p->id[i] = id ? id[i] : (int32_t)i;
+  m->unknown = p->id[s->unknown];
+  if (vocabulary ? read_vocabulary(m, vocabulary, e) : read_pieces(m, s, e)) return e->status;
+  m->fallback = s->fallback;
+  for (size_t i = 0; i < s->count && s->fallback; i++)
+    if (s->piece[i].type == SENTENCEPIECE_BYTE)
+      m->byte[sentencepiece_byte(s->piece[i].text)] = p->id[i];
+  if (s->bpe) return subword_sentence_merges(m, s, e);
+  return read_scores(m, s, e) ? e->status : make_trie(m, s, e);
+}
+
+struct subword_model *subword_new_sentence(const struct sentencepiece *s, const int32_t *id,
+                                           const json_t *vocabulary, struct error *e) {
+  struct subword_model *m = calloc(1, sizeof *m);
+  if (m) m->places = calloc(1, sizeof *m->places);
+  if (m) m->kind = s->bpe ? &subword_sentence_bpe : &subword_sentence_unigram;
+  if (!m || !m->places)
+    error_no_memory(e);
+  else if (read_model(m, s, id, vocabulary, e) == STATUS_OK)
+    return m;
+  subword_free(m);
+  return NULL;
+}
