@@ -119,7 +119,9 @@ struct adapter *adapter_open(const char *folder, struct error *e) {
   struct adapter *a = calloc(1, sizeof *a);
   char *path = file_path(folder, config_name);
   struct adapter_config *c = NULL;
-  if (!a || !path || !(a->folder = strdup(folder))) {
+  size_t length = strlen(folder);
+  while (length > 1 && folder[length - 1] == '/') length--;
+  if (!a || !path || !(a->folder = strndup(folder, length))) {
     error_no_memory(e);
   } else if ((c = adapter_config_read(path, e)) && open_tensors(a, e) == STATUS_OK) {
     size_t all;

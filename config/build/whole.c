@@ -191,6 +191,8 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
   w->aside = p->aside;
   w->pool = p->pool;
   w->normalize = p->normalize;
+  w->adapters = whole_adapter_describe(p);
+  if (p->adapters && !w->adapters) return error_no_memory(e);
 
   const struct whole_tokens *t = &p->said.token;
   w->token = *t;
@@ -256,6 +258,7 @@ void whole_free(struct whole *w) {
   for (size_t i = 0; w->label && i < w->classes; i++) free(w->label[i]);
   free(w->label);
   tokenizer_free(w->tokenizer);
+  json_decref(w->adapters);
   json_decref(w->prompts);
   json_decref(w->prompt);
   free(w);

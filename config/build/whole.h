@@ -111,6 +111,8 @@ struct whole {
   size_t longest_prompt; /* bytes of the longest of these */
   bool prompt_left_out;  /* the rows of a prompt are not pooled, unless one row alone is */
 
+  json_t *adapters; /* those merged into it (whole_adapter_describe); NULL: none */
+
   struct whole_part *part; /* [parts] the encoder's by layer; then the decoder's by layer, its
                               self-attentions before its cross-attentions */
   size_t parts;

@@ -211,3 +211,17 @@ enum status whole_adapter_merge(struct whole_plan *p, struct error *e) {
   for (size_t i = 0; i < p->adapters && e->status == STATUS_OK; i++) merge(p, &p->adapter[i], e);
   return e->status;
 }
+
+json_t *whole_adapter_describe(const struct whole_plan *p) {
+  json_t *list = p->adapters ? json_array() : NULL;
+  for (size_t i = 0; i < p->adapters && list; i++) {
+    const struct whole_adapter *w = &p->adapter[i];
+    const char *base = w->adapter->base;
+    json_t *one = json_pack("{s:s, s:s*, s:I}", "name", text_file_name(w->adapter->folder), "base",
+                            *base ? base : NULL, "modules", (json_int_t)w->targets);
+    if (json_array_append_new(list, one) == 0) continue;
+    json_decref(list);
+    list = NULL;
+  }
+  return list;
+}

@@ -14,4 +14,8 @@ enum status whole_adapter_find(struct whole_plan *p, const json_t *definition,
  * errors. */
 enum status whole_adapter_merge(struct whole_plan *p, struct error *e);
 
+/* A list of the adapters: [{"name": "...", "base": "...", "modules": 24}, ...], without `base` if
+ * it is unknown; NULL if there is none, or without memory. */
+json_t *whole_adapter_describe(const struct whole_plan *p);
+
 #endif

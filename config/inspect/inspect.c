@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/adapter/adapter.h"
 #include "config/document/text.h"
+#include "config/inspect/inspect_adapter.h"
 #include "config/inspect/inspect_layers.h"
 #include "config/inspect/inspect_whole.h"
 #include "core/base/size.h"
@@ -188,6 +190,7 @@ static enum status print_checkpoint(struct inspect_print *p, struct error *e) {
     print_tensors(p->file, p->out);
     fflush(p->out);
     p->notes = p->out;
+    if (adapter_is(p->ask->path)) return inspect_adapter_print(p->ask, p->out, e);
     if (inspect_whole_print(p->ask, p->out, e)) return e->status;
   } else if (p->modules.status) {
     print_ignored(&p->modules, p->notes);

@@ -172,6 +172,7 @@ static json_t *describe_whole(const struct model *m) {
                         make_list(w->parts, part_name, w), "tokens", describe_tokens(w));
   bool good = d && add_member(d, "tasks", describe_tasks(m)) &&
               (!w->builtin || add_member(d, "builtin", json_string(w->builtin))) &&
+              (!w->adapters || add_member(d, "adapters", json_deep_copy(w->adapters))) &&
               add_stacks(d, w) && add_size(d, "vocabulary", w->vocabulary) &&
               add_size(d, "target_vocabulary", pair ? w->target_vocabulary : 0) &&
               add_size(d, "token_types", w->types) && add_size(d, "positions", w->positions) &&

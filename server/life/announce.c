@@ -115,6 +115,10 @@ void announce_lines(const struct model *m, void (*report)(void *of, const char *
     add_word(w, "%s=%s", m->whole ? "family" : "layout", m->layout);
   const char *quote = strchr(m->source, ' ') ? "\"" : ""; /* its words could look like ours */
   add_word(w, "source=%s%.200s%s", quote, m->source, quote);
+  for (size_t i = 0; m->whole && i < json_array_size(m->whole->adapters); i++) {
+    const json_t *name = json_object_get(json_array_get(m->whole->adapters, i), "name");
+    add_word(w, "adapter=\"%.80s\"", json_string_value(name));
+  }
   const char *colon = strchr(m->digest, ':'); /* the kind of a digest is not shown */
   add_word(w, "%s=%.*s", m->digest_name, DIGEST_SHOWN, colon ? colon + 1 : m->digest);
   report(of, w->text);
