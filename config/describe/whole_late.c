@@ -11,6 +11,9 @@
 
 enum { LENGTH_MOST = 1 << 20 };
 
+const char *const whole_text_names[WHOLE_TEXTS + 1] = {
+    [WHOLE_TEXT_DOCUMENT] = "document", [WHOLE_TEXT_QUERY] = "query"};
+
 /* --- values --- */
 
 /* In these files null is the same as no value. */
@@ -149,8 +152,7 @@ static void read_sentences(struct whole_source *s, const json_t *said, struct er
 
 enum status whole_late_mask(struct whole_late *late, json_t *config, struct error *e) {
   static const char *const known[] = {"skiplist_words", "skiplist_tasks", "keep_only_token_ids",
-                                      NULL},
-                           *const tasks[WHOLE_TEXTS] = {"document", "query"};
+                                      NULL};
   const json_t *said = drop_nulls(late->document[1] = json_incref(config)), *one;
   const json_t *names = json_object_get(said, "skiplist_tasks");
   const char *only = json_string_value(names);
@@ -163,9 +165,10 @@ enum status whole_late_mask(struct whole_late *late, json_t *config, struct erro
   if (!only) read_list(said, "skiplist_tasks", true, e);
   for (unsigned t = 0; t < WHOLE_TEXTS; t++) {
     bool *skips = &late->text[t].skips;
-    *skips = only ? strcmp(only, tasks[t]) == 0 : !names && t == WHOLE_TEXT_DOCUMENT;
+    const char *name = whole_text_names[t];
+    *skips = only ? strcmp(only, name) == 0 : !names && t == WHOLE_TEXT_DOCUMENT;
     json_array_foreach(names, i, one) if (json_is_string(one)) *skips =
-        *skips || strcmp(json_string_value(one), tasks[t]) == 0;
+        *skips || strcmp(json_string_value(one), name) == 0;
   }
   return e->status;
 }

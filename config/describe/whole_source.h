@@ -29,6 +29,7 @@ struct whole_logit_score {
 
 /* The texts of late interaction. */
 enum whole_text { WHOLE_TEXT_DOCUMENT, WHOLE_TEXT_QUERY, WHOLE_TEXTS };
+extern const char *const whole_text_names[WHOLE_TEXTS + 1]; /* the last is NULL */
 
 /* Late interaction, as of ColBERT: how queries and documents become tokens, and which of these have
  * no vector. Strings and lists belong to its documents. */

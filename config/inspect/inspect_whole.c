@@ -58,6 +58,27 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
             p->normalize ? ", normalize" : "");
 }
 
+/* Prints how the texts of late interaction become tokens. */
+static void print_late(const struct whole_late *late, FILE *out) {
+  static const char *const names[WHOLE_TEXTS] = {"documents", "queries"};
+  char marker[TEXT_SIZE];
+  if (!late->file) return;
+  for (unsigned t = 0; t < WHOLE_TEXTS; t++) {
+    const struct whole_late_text *text = &late->text[t];
+    fprintf(out, "%s%s: ", t ? "; " : "  late interaction: ", names[t]);
+    if (text->marker) fprintf(out, "marker \"%s\", ", shown(text->marker, marker));
+    if (text->longest)
+      fprintf(out, "at most %zu tokens", text->longest);
+    else
+      fputs("any length", out);
+    if (text->skips && (late->punctuation || json_array_size(late->skipped)))
+      fputs(", no vectors of skipped tokens", out);
+    if (t == WHOLE_TEXT_QUERY && late->expanded)
+      fprintf(out, ", padded to %zu%s", late->expanded, late->attends ? " (attended to)" : "");
+  }
+  fprintf(out, " (%s)\n", late->file);
+}
+
 /* Prints the first classes. */
 static void print_classes(const struct whole_plan *p, FILE *out) {
   const size_t count = json_array_size(p->labels);
@@ -214,6 +235,7 @@ enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct
   }
   if (why.status == STATUS_OK) {
     print_sizes(&p, out);
+    print_late(&p.source.late, out);
     print_classes(&p, out);
     print_source(&p, out);
     json_t *named = make_definition(ask->named, heads);

@@ -120,7 +120,8 @@ class Client:
         and what the fields request, such as pool, normalize, return_hidden, return_attention. "hidden", "attention" and
         "thumbnails" are dicts by the names of parts. There is no default model. As base64 and safetensors, arrays are
         rectangles: zeros follow the positions that "valid_lens" counts. Thumbnails are byte arrays in every form. With
-        pool="multi_vector" there are "positions" of the vectors, and "vector_lens" counts them."""
+        pool="multi_vector" there are "positions" of the vectors, "vector_lens" counts them, and role="query" or
+        "document" is the kind of text=...."""
         fields.update(tokens=tokens, embeddings=embeddings)
         return self._ask("encode", model, form, request_id, fields)
 

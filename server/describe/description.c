@@ -159,6 +159,11 @@ static json_t *describe_tasks(const struct model *m) {
   return complete(tasks, good);
 }
 
+static json_t *role_name(const void *none, size_t i) {
+  (void)none;
+  return json_string(whole_text_names[i]);
+}
+
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
   const bool pair = whole_is_pair(w);
@@ -170,7 +175,9 @@ static json_t *describe_whole(const struct model *m) {
                         (json_int_t)m->parameters, "compute", compute_names[m->compute], "weights",
                         weights, "source", m->source, m->digest_name, m->digest, "attentions",
                         make_list(w->parts, part_name, w), "tokens", describe_tokens(w));
+  const bool roles = w->interacts && w->tokenizer;
   bool good = d && add_member(d, "tasks", describe_tasks(m)) &&
+              (!roles || add_member(d, "roles", make_list(WHOLE_TEXTS, role_name, NULL))) &&
               (!w->builtin || add_member(d, "builtin", json_string(w->builtin))) &&
               (!w->adapters || add_member(d, "adapters", json_deep_copy(w->adapters))) &&
               add_stacks(d, w) && add_size(d, "vocabulary", w->vocabulary) &&

@@ -43,9 +43,6 @@ static const char *const groupings[] = {
     [STACK_GROUP_FIRST] = "first", [STACK_GROUP_AVERAGE] = "average",
     [STACK_GROUP_MAX] = "max",     NULL};
 
-static const char *const roles[WHOLE_TEXTS + 1] = {
-    [WHOLE_TEXT_DOCUMENT] = "document", [WHOLE_TEXT_QUERY] = "query"};
-
 /* --- the table --- */
 
 enum { ANY_SIZE, ROW_SIZE }; /* ROW_SIZE: the model's width */
