@@ -167,9 +167,10 @@ def colbert(at, recipe=None, metadata=None, projection=True):
     return Folder(at, recipe or Recipe(), [layer])
 
 
-def pylate(at, recipe=None, **said):
-    layer = matrix(SIZE, WIDTH, 4)
-    write_folder(at, "bert-mlm", None, ["cls."])
+def pylate(at, recipe=None, model="bert-mlm", **said):
+    write_folder(at, model, None, ["cls."])
+    with open(os.path.join(at, "config.json"), encoding="utf-8") as file:
+        layer = matrix(SIZE, json.load(file)["hidden_size"], 4)
     put(at, "tokenizer.json", tokenizer())
     put(at, "modules.json", [{"idx": 0, "name": "0", "path": "", "type": ST + "models.Transformer"},
                              {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"}])
@@ -235,7 +236,8 @@ class Late(ServerCase):
                                          skiplist_words=[])
         cls.folders["unmarked"].recipe.marker = {"query": "", "document": ""}
         cls.models = {name: folder.definition for name, folder in cls.folders.items()}
-        cls.models["bert"] = golden.definition("bert-a")
+        for name, query in ("window", {}), ("window_bare", {"do_query_expansion": False}):
+            cls.models[name] = pylate(at(name), None, "qwen2-bidirectional-window", **query).definition
         return Server({"models": cls.models, "default_model": "colbert"}, "--text-embeddings-inference", "true")
 
     @classmethod
@@ -313,6 +315,15 @@ class Late(ServerCase):
                         alone = dict(request, documents=[TEXTS[one["index"]]])
                         alone = self.ok(self.server.post("/v1/rerank", alone))["results"][0]["relevance_score"]
                         self.assertEqual(alone, one["relevance_score"])
+
+    def test_padding_in_windows(self):
+        """Padding changes no bit of the other rows, in layers with a window and without."""
+        for query in QUERIES[:2]:
+            padded = self.ask("window", text=query, role="query")
+            bare = self.ask("window_bare", text=query, role="query")
+            own = len(bare["outputs"])
+            self.assertEqual((len(padded["outputs"]), padded["outputs"][:own]), (10, bare["outputs"]))
+            self.assertEqual(len({json.dumps(row) for row in padded["outputs"]}), 10)
 
     # --- responses ---
 

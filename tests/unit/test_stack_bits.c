@@ -326,6 +326,62 @@ static void vectors_are_made_of_the_rows(void **unused) {
   }
 }
 
+/* Vectors of some rows are the vectors of all rows. */
+static void vectors_are_made_of_the_kept_rows(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < rounds(60); round++) {
+    struct random_case c;
+    random_case_stack(&c, 16500 + round, some);
+    struct stack_run *r = random_run(&c.s, &c.state, 4, 40, &c.a);
+    stack_set_pool(r, STACK_POOL_NONE);
+    r->after = random_often(&c.state, 70) ? STACK_AFTER_DENSE : 0;
+    r->normalize = random_often(&c.state, 50), r->dimensions = 0, r->left_out = NULL;
+    struct stack_run *all = computed_again(&c.s, r, 1e6, &c.a),
+                     *some_rows = random_run_again(&c.s, r, &c.a);
+    size_t *kept = random_room(&c.a, r->geometry.q_rows, sizeof *kept), keeps = 0;
+    for (size_t row = 0; row < r->geometry.q_rows; row++)
+      if (random_often(&c.state, 60)) kept[keeps++] = row;
+    some_rows->kept = kept, some_rows->keeps = keeps;
+    prepare_run(&c.s, some_rows, &c.a);
+    compute_runs(&c.s, some_rows, random_work(&c.state));
+    const size_t size = all->output_size;
+    assert_int_equal(some_rows->output_size, size);
+    for (size_t i = 0; i < keeps; i++)
+      assert_memory_equal(some_rows->outputs + i * size, all->outputs + kept[i] * size,
+                          size * sizeof(float));
+    random_case_done(&c);
+  }
+}
+
+/* Rows that no row attends to change no bit of the others. */
+static void masked_rows_change_no_bit(void **unused) {
+  (void)unused;
+  for (uint64_t round = 0; round < rounds(100); round++) {
+    struct random_case c;
+    random_case_stack(&c, 16700 + round, some);
+    struct stack_run *r = random_run(&c.s, &c.state, 1, round % 3 ? 20 : 60, &c.a);
+    if (r->geometry.q_rows > 0) {
+      stack_set_pool(r, STACK_POOL_NONE);
+      r->normalize = r->want_logits = false, r->dimensions = 0, r->left_out = NULL;
+      r->wish = NULL, r->targets = NULL;
+      const size_t rows = r->geometry.q_rows, own = 1 + random_below(&c.state, rows);
+      struct stack_run *padded = random_run_again(&c.s, r, &c.a),
+                       *bare = random_run_again(&c.s, r, &c.a);
+      int32_t *lens = random_room(&c.a, rows, sizeof *lens);
+      for (size_t row = 0; row < rows; row++) lens[row] = (int32_t)own;
+      padded->geometry.lens = lens;
+      bare->geometry.item->q = bare->geometry.item->k = own;
+      bare->geometry.q_rows = bare->geometry.k_rows = own;
+      prepare_run(&c.s, padded, &c.a);
+      prepare_run(&c.s, bare, &c.a);
+      compute_runs(&c.s, padded, random_work(&c.state));
+      compute_runs(&c.s, bare, 1e6);
+      assert_memory_equal(padded->outputs, bare->outputs, own * c.s.form.width * sizeof(float));
+    }
+    random_case_done(&c);
+  }
+}
+
 /* --- a layer alone --- */
 
 static struct layer_run *attention_of(const struct random_stack *s, const struct stack_run *r,
@@ -517,6 +573,8 @@ int main(void) {
       cmocka_unit_test(workers_change_no_bit),
       cmocka_unit_test(wishes_change_no_bit),
       cmocka_unit_test(vectors_are_made_of_the_rows),
+      cmocka_unit_test(vectors_are_made_of_the_kept_rows),
+      cmocka_unit_test(masked_rows_change_no_bit),
       cmocka_unit_test(the_form_of_weights_changes_no_bit),
       cmocka_unit_test(layers_alone_have_their_bits),
       cmocka_unit_test(traces_are_those_of_layers_alone),

@@ -214,7 +214,9 @@ static void modules_are_refused(void **state) {
                       "modules.json: sentence_transformers.models.Normalize without a Pooling "
                       "before it is not supported");
   write_modules(p, "[" MODEL "," MODULE("2_Dense", "Dense") "]", good);
-  whole_place_refused(p, "", "Dense without a Pooling before it is not supported");
+  whole_place_refused(p, "", "module 2_Dense: "); /* of token embeddings: it has no folder */
+  write_modules(p, "[" MODEL "," POOL "," MODULE("2_Mask", "MultiVectorMask") "]", good);
+  whole_place_refused(p, "", "modules.json: MultiVectorMask after a Pooling is not supported");
   write_modules(p, "[" POOL "]", good);
   whole_place_refused(p, "", "in this order, not sentence_transformers.models.Pooling here");
   write_modules(p, "[" MODEL "," POOL "," POOL "]", good);
