@@ -114,6 +114,39 @@ static json_t *describe_stack(const struct stack *s) {
   return complete(description, add_sizes(description, s));
 }
 
+static bool can_pool(const struct whole *w, enum stack_pool pool) {
+  switch (pool) {
+  case STACK_POOL_POOLER:
+    return stack_has_pooler(whole_reader(w));
+  case STACK_POOL_SPARSE:
+    return stack_has_sparse(whole_reader(w));
+  case STACK_POOL_MULTI_VECTOR:
+    return whole_has_rows(w);
+  default:
+    return true;
+  }
+}
+
+/* The pools that requests may name. */
+static json_t *describe_pools(const struct whole *w) {
+  json_t *pools = json_array();
+  bool good = pools;
+  for (unsigned p = 0; good && p < STACK_POOLS; p++)
+    if (can_pool(w, p)) good = json_array_append_new(pools, json_string(stack_pool_names[p])) == 0;
+  return complete(pools, good);
+}
+
+/* The tokenizer, with the text of its mask token if it has one. */
+static json_t *describe_tokenizer(const struct whole *w) {
+  const struct tokenizer *t = w->tokenizer;
+  json_t *d = json_pack("{s:s, s:s, s:I}", "kind", tokenizer_kind(t), "file", w->tokenizer_file,
+                        "tokens", (json_int_t)tokenizer_size(t));
+  char piece[64];
+  if (w->mask < 0 || tokenizer_piece_max(t) > sizeof piece) return d;
+  const size_t length = tokenizer_write_piece(t, w->mask, piece);
+  return complete(d, d && add_member(d, "mask", json_stringn(piece, length)));
+}
+
 /* Adds the stack that reads the input, and each stack by itself if there are two. */
 static bool add_stacks(json_t *description, const struct whole *w) {
   const struct stack *reader = whole_reader(w);
@@ -130,6 +163,7 @@ static bool add_stacks(json_t *description, const struct whole *w) {
          add_size(description, "dimensions", dense ? size : 0) &&
          add_member(description, "pooler", json_boolean(stack_has_pooler(reader))) &&
          add_member(description, "pool", json_string(stack_pool_names[w->pool])) &&
+         add_member(description, "pools", describe_pools(w)) &&
          add_member(description, "normalize", json_boolean(w->normalize));
 }
 
@@ -187,11 +221,7 @@ static json_t *describe_whole(const struct model *m) {
   if (w->label)
     good = good && add_member(d, "labels", make_list(w->classes, label_name, w)) &&
            add_member(d, "function", json_string(whole_function_names[w->function]));
-  if (w->tokenizer)
-    good = good && add_member(d, "tokenizer",
-                              json_pack("{s:s, s:s, s:I}", "kind", tokenizer_kind(w->tokenizer),
-                                        "file", w->tokenizer_file, "tokens",
-                                        (json_int_t)tokenizer_size(w->tokenizer)));
+  if (w->tokenizer) good = good && add_member(d, "tokenizer", describe_tokenizer(w));
   if (w->prompts) good = good && add_member(d, "prompts", json_deep_copy(w->prompts));
   if (w->prompt) good = good && add_member(d, "prompt", json_copy(w->prompt));
   if (whole_can_generate(w)) good = good && add_member(d, "generate", describe_choice(w));

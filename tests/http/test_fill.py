@@ -253,7 +253,8 @@ class Fill(ServerCase):
     # --- texts ---
 
     def test_texts(self):
-        self.assertEqual(self.ok(self.server.get("/v1/models/words"))["tokens"]["mask"], 4)
+        about = self.ok(self.server.get("/v1/models/words"))
+        self.assertEqual((about["tokens"]["mask"], about["tokenizer"]["mask"]), (4, "[MASK]"))
         answer = self.ask("words", text=["w3 [MASK] w5", "[MASK] [MASK]"], return_tokens=True)
         self.assertEqual([[one["position"] for one in item] for item in answer["masks"]], [[2], [1, 2]])
         self.assertEqual(answer["strings"][0], ["[CLS]", "w3", "[MASK]", "w5", "[SEP]"])

@@ -140,6 +140,7 @@ class MultiVector(ServerCase):
         model = self.ok(self.server.get("/v1/models/words"))
         self.assertEqual((model["pool"], model["dimensions"]), ("multi_vector", 5))
         self.assertIn("multi_vector", model["tasks"])
+        self.assertEqual(model["pools"][-1], "multi_vector")
         self.assertEqual(sum(one["parameters"] for one in model["pieces"]), model["parameters"])
         self.assertNotIn("multi_vector", self.ok(self.server.get("/v1/models/bare"))["tasks"])
         self.assertIn("colbert_linear.pt is not read", self.ok(self.server.get("/v1/models/pickled"))["notes"][0])

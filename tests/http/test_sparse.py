@@ -201,6 +201,10 @@ class Sparse(ServerCase):
         self.assertEqual(self.ok(self.server.get("/v1/models/max"))["pool"], "sparse")
         self.assertEqual(self.ok(self.server.get("/v1/models/max"))["tasks"], ["encode", "fill", "sparse"])
         self.assertEqual(self.ok(self.server.get("/v1/models/own"))["tasks"], ["encode", "sparse"])
+        for name in ("max", "own"):
+            about = self.ok(self.server.get(f"/v1/models/{name}"))
+            self.assertEqual(about["pools"][:2] + about["pools"][-1:], ["none", "cls", "sparse"])
+            self.assertEqual("pooler" in about["pools"], about["pooler"])
         answer = self.ask("max", text=["w3 w5", "a\"b"], return_tokens=True)
         self.assertNotIn("outputs", answer)
         for item in answer["sparse"]:
