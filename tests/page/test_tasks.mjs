@@ -1,7 +1,8 @@
-// test_tasks: what the heads of models give for a text: entities, labels, masked tokens, sparse embeddings, against
-// the server's own answers.
+// test_tasks: what the heads of models give for a text: entities, labels, masked tokens, answers to questions, sparse
+// and multi-vector embeddings, against the server's own answers.
 import assert from "node:assert/strict";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { ask, audit, download, open, serve, settle, tab, test } from "./browser.mjs";
@@ -11,7 +12,20 @@ import { whole } from "./wholes.mjs";
 const tests = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const examples = JSON.parse(fs.readFileSync(path.join(tests, "example/tasks.json"))).models;
 const golden = (name) => ({ transformer: path.join(tests, "golden/models", name) });
+// A folder whose model has vectors of 5 numbers for each token: bge-m3's second head.
+const several = () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "attend-test-"));
+  process.on("exit", () => fs.rmSync(folder, { recursive: true }));
+  fs.cpSync(golden("bert-a").transformer, folder, { recursive: true });
+  const numbers = Float32Array.from({ length: 5 * 32 }, (_, i) => Math.sin(i));
+  const header = Buffer.from(JSON.stringify({ weight: { dtype: "F32", shape: [5, 32], data_offsets: [0, numbers.byteLength] } }));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  fs.writeFileSync(path.join(folder, "colbert_linear.safetensors"), Buffer.concat([length, header, Buffer.from(numbers.buffer)]));
+  return { transformer: folder };
+};
 const server = await serve([], { config: { models: {
+  reader: { ...examples.reader, tokenizer: path.join(tests, "example/words") }, qa: golden("bert-qa"), several: several(),
   tagger: { ...examples.tagger, tokenizer: path.join(tests, "example/words") },
   tags: golden("bert-tags"), plain: whole("encoder"),
   masked: { ...golden("bert-mlm"), tokenizer: path.join(tests, "example/masked") } } } });
@@ -93,6 +107,75 @@ test("masked tokens and a sparse embedding: bars", async () => {
   const lines = await csv(page, 1);
   assert.equal(lines.length, 31);
   assert.equal(Number(lines[1].split(",").at(-1)), sparse.values[order[0]]);
+});
+
+const typed = async (page, name, text) => {
+  await page.getByLabel(name, { exact: true }).fill(text);
+  await page.getByLabel(name, { exact: true }).press("Tab");
+  await settle(page);
+};
+test("answers to a question: marked in the context, and bars", async () => {
+  const context = "The sea is cold. \u{1f40e} The dog ran to the sea.", question = "Is it warm?";
+  const page = await open({ server });
+  await ask(page, { text: context }, "reader");
+  await tab(page, "Tasks");
+  assert.equal(await page.getByLabel("Context").inputValue(), context);
+  assert.equal(await part(page, "Answers to a question").count(), 0);
+  await typed(page, "Question", question);
+  const { answers } = await post("reader", "question", { question, context, return_top: 5 });
+  const bars = async () => part(page, "Answers to a question").locator(".bar-row").evaluateAll((list) => list.map((one) =>
+    [one.children[0].textContent, parseFloat(one.querySelector(".amount").style.width)]));
+  const shown = await bars();
+  assert.deepEqual(shown.map(([text]) => text), answers.map(({ text }) => text));
+  shown.forEach(([, width], i) => assert.ok(Math.abs(width - 100 * answers[i].score) < 0.01));
+  const best = [];
+  for (const one of answers)
+    if (!best.some(({ start, end }) => one.start < end && start < one.end)) best.push(one);
+  const first = await page.locator("#tasks mark").evaluateAll((list) => list.map((one) =>
+    [...one.childNodes].slice(0, -1).map(({ data }) => data).join("")));
+  assert.ok(first.includes(answers[0].text));
+  assert.equal(new Set(first).size, first.length);
+  assert.equal(await part(page, "Answers to a question").locator("p").first().evaluate((node) => [...node.childNodes]
+    .map((one) => (one.nodeType === 3 ? one.data : [...one.childNodes].slice(0, -1).map(({ data }) => data).join(""))).join("")), context);
+  assert.equal((await csv(page, 0)).length, 1 + answers.length);
+  await audit(page, "answers to a question");
+  await typed(page, "Context", "");
+  assert.equal(await part(page, "Answers to a question").count(), 0);
+});
+
+test("a pair of texts is a question and its context; a model without a tokenizer has the server's reason", async () => {
+  const page = await open({ server, expect: [400] });
+  await ask(page, { text: [["Is it warm?", "The sea is cold."]] }, "reader");
+  await tab(page, "Tasks");
+  await part(page, "Answers to a question").locator("mark").first().waitFor();
+  assert.equal(await page.getByLabel("Question", { exact: true }).inputValue(), "Is it warm?");
+  await ask(page, { tokens: [4, 5, 6, 7] }, "qa");
+  await typed(page, "Context", "the sea");
+  await typed(page, "Question", "the dog");
+  await page.locator("#tasks [role=alert]").waitFor();
+});
+
+test("a multi-vector embedding: the number of its vectors, and the vectors as CSV", async () => {
+  const tokens = [4, 5, 6, 7], page = await opened("several", { tokens });
+  const { outputs } = await post("several", "encode", { tokens, pool: "multi_vector" });
+  assert.equal(await part(page, "Multi-vector embedding").textContent(), "3 vectors of 5 numbers");
+  assert.deepEqual((await csv(page, 0)).map((line) => line.split(",").map(Number)), outputs);
+});
+
+test("an example has the model's mask, and a button inserts it", async () => {
+  const page = await open({ server, path: "/#explore/tasks?model=masked", viewport: [390, 844], dark: true });
+  assert.match(await page.getByLabel("Text", { exact: true }).inputValue(), /^The \[MASK\] did not/);
+  await page.getByLabel("Text", { exact: true }).fill("the  sat");
+  await page.getByLabel("Text", { exact: true }).evaluate((one) => one.setSelectionRange(4, 4));
+  await page.getByRole("button", { name: "Insert [MASK]" }).click();
+  assert.equal(await page.getByLabel("Text", { exact: true }).inputValue(), "the [MASK] sat");
+  assert.equal(await page.evaluate(() => Request.fields(State.body).text), "the [MASK] sat");
+  await page.getByLabel("Text", { exact: true }).press("Enter");
+  await settle(page);
+  await audit(page, "the mask");
+  await page.evaluate(() => State.set({ model: "tagger" }));
+  await settle(page);
+  assert.equal(await page.getByRole("button", { name: /^Insert/ }).isVisible(), false);
 });
 
 test("a text without a mask has the server's reason, and the other tasks; models without tasks have no tab", async () => {

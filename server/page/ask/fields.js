@@ -30,10 +30,8 @@ const Fields = (() => {
       "format of float arrays in the response"],
     ["trace", '{"item": 0, "head": 0, "query": 0}', "how one query's weights are computed"],
   ];
-  const OF_WHOLE = [
-    ["pool", words("not set: the model's", "none", "cls", "mean", "max", "last", "mean_sqrt_len", "weighted_mean",
-      "pooler"),
-      "one vector per item instead of one per token"],
+  const ofWhole = ({ pools }) => [
+    ["pool", words("not set: the model's", ...pools), "one vector per item instead of one per token, or several; or sparse weights"],
     ["head_mask", '{"encoder.0.self": [1, 0]}', "multiplies each head's output; 0 disables the head"],
     ["return_hidden", [...flag("not set: no"), ['"all"', "all"]], "also return hidden states"],
     ["return_top", "5", "most likely tokens at the position of each target"],
@@ -117,9 +115,9 @@ const Fields = (() => {
   };
   let list = [];
   const fit = () => {
-    const wanted = Models.isWhole(Models.current()) ? OF_WHOLE : LIST;
-    if (wanted !== list) Dom.fill(Dom.id("fields"), wanted.map(rowOf));
-    list = wanted;
+    const model = Models.current();
+    list = Models.isWhole(model) ? ofWhole(model) : LIST;
+    Dom.fill(Dom.id("fields"), list.map(rowOf));
     show();
   };
 

@@ -6,6 +6,13 @@
 // needs: dom state models net ask request
 (() => {
   const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
+  const mask = Dom.button("", () => {
+    line.focus();
+    line.setRangeText(mask.value, line.selectionStart, line.selectionEnd, "end");
+    type();
+  });
+  mask.className = "plain small";
+  line.after(mask);
   const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-second");
   const WORDS = /[\s,]+/;
   // A word that is not a number is sent as a string: the server's error names its place.
@@ -96,6 +103,9 @@
     other.textContent = `${model.kind === "seq2seq" ? "Decoder input" : "Targets: the continuation to score"} (${model.tokenizer ? "text or " : ""}token IDs)`;
     const isOther = lines.includes(null) || "embeddings" in fields;
     line.disabled = behind.disabled = isOther;
+    mask.value = model.tokenizer?.mask || "";
+    mask.textContent = `Insert ${mask.value}`;
+    mask.hidden = isOther || !text || !mask.value || !model.tasks.includes("fill");
     note.textContent = isOther ? "The request has another format: edit its JSON in the API place." : wrong;
     fill(line, lines[0] || "");
     fill(behind, lines[1] || "");

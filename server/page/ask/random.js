@@ -1,7 +1,7 @@
 // random: a request of chosen shapes, with numbers sampled from a seed.
 //
 // Random.draw(seed) -> a generator of numbers from 0 to 1, the same for the same seed.
-// needs: dom format own state tensor models ask labels request
+// needs: dom format list own state tensor models ask labels request
 const Random = (() => {
   const READABLE = 20000, MOST = 64e6;
 
@@ -40,7 +40,7 @@ const Random = (() => {
     const shape = { b: of("b"), q: of("q"), seed: of("seed"), lengths: form.elements.lengths.checked,
       k: form.elements.k.value === "" ? null : of("k") };
     const all = shapes(model, shape);
-    const n = Object.values(all).reduce((sum, one) => sum + Tensor.size(one), 0);
+    const n = List.sum(Object.values(all), Tensor.size);
     note.textContent = n > MOST
       ? `That is ${Format.count(n)} numbers; the page makes at most ${Format.count(MOST)}.` : "";
     if (n > MOST) return;

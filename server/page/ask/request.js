@@ -12,7 +12,7 @@
 // Request.wire(body): { type, data } for HTTP. Request.size(body): bytes, roughly.
 // Request.batched(fields): does it have the batch dimension? Request.layout(fields): the fields as
 //   JSON text, each row of numbers on a line of its own.
-// needs: tensor
+// needs: list tensor
 const Request = (() => {
   const parsed = new WeakMap();
 
@@ -98,7 +98,7 @@ const Request = (() => {
   const size = (body) =>
     "text" in body
       ? body.text.length
-      : Object.values(body.tensors).reduce((sum, t) => sum + t.bytes.length, 0);
+      : List.sum(Object.values(body.tensors), (t) => t.bytes.length);
 
   const batched = (object) => {
     const queries = object.queries;

@@ -9,7 +9,7 @@
 // or "". Samples.first(model): the name of the example that a model begins with, or "".
 // Samples.SENTENCE: the first text, of Learn, too. Samples.pixel(x, y): the brightness of the picture, of
 // Samples.WIDE points a side.
-// needs: state models labels random request
+// needs: list state models labels random request
 const Samples = (() => {
   const twice = (item) => [item, item];
   // A bias for eleven words: it adds 5 to the score of word 8 with word 1.
@@ -24,7 +24,7 @@ const Samples = (() => {
     [0.385, -1.462, 0.649, 2.731], [-0.501, 1.384, -2.404, -1.459]];
   const VALUE = [[0.736], [-1.494], [2.241], [-2.008]];
   const times = (matrix, vectors) => vectors.map((vector) => matrix.map((row) =>
-    Math.round(1000 * row.reduce((sum, x, i) => sum + x * vector[i], 0)) / 1000));
+    Math.round(1000 * List.sum(row, (x, i) => x * vector[i])) / 1000));
   const code = (by) => Array.from({ length: 8 }, (_, i) => [1, 0.25].flatMap((pace) =>
     [by * Math.cos(pace * i), by * Math.sin(pace * i)]));
   const POINTS = [0, 1, 2, 3, 4, 5], KNOWN = [0.2, 0.6, 1.1, 1.7, 2.4, 3, 3.7, 4.5];
@@ -108,6 +108,9 @@ const Samples = (() => {
       note: "Choose Generate: the model continues it with its 107 words." },
     { name: "beams", title: "Beam search (d2l 10.8)", fits: ({ builtin }) => builtin === "story", beams: 4,
       fields: () => ({ text: "the dog did not" }), note: "Choose Generate: the four best hypotheses, word by word." },
+    { name: "mask", title: "Masked tokens", fits: ({ tokenizer, tasks }) => tokenizer?.mask && tasks.includes("fill"),
+      fields: ({ tokenizer: { mask } }) => ({ text: SENTENCE.replace("animal", mask) }),
+      note: "Choose Tasks: which tokens fit in the place of the mask?" },
     { name: "sentence", title: "A sentence (d2l 11.6)", fits: ({ tokenizer }) => Boolean(tokenizer),
       fields: (model, next) => ({ text: SENTENCE, ...behind(model, next) }),
       note: "Which tokens does “it” attend to, in which head?" },

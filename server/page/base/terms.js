@@ -15,8 +15,7 @@ const Terms = (() => {
     head: "One of several attentions that run side by side, each with its own projections.",
     score: "How a query and a key are compared: by their dot product, scaled or not, or by a small "
       + "network (additive).",
-    weighting: "How scores become weights: softmax, so that the weights of a query add up to 1, or "
-      + "sigmoid, each weight by itself.",
+    weighting: "How scores become weights: softmax (those of a query add up to 1) or sigmoid (each by itself).",
     projection: "Which of queries, keys, values and outputs are multiplied by a weight matrix.",
     hidden: "The dimension in which queries and keys are compared.",
     heads: "The number of attention heads.",
@@ -29,8 +28,6 @@ const Terms = (() => {
       + "weights on all unmasked keys.",
     "unmasked keys": "How many keys the query may attend to, by lengths, masks and causality.",
     "top key": "The key with the largest weight of the query.",
-    divergence: "How much two heads differ: the Jensen-Shannon divergence of their weights, in "
-      + "nats; at most 0.69.",
     "output change": "The norm of the change of the output without these heads, relative to the "
       + "output's norm.",
     "predicted change": "Predicted from the measure delta with all heads enabled; one head only.",

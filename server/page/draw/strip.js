@@ -3,10 +3,10 @@
 //
 // Strip.of(list, kind, most) -> a node; kind: "q", "k" or "v", the color of queries, keys or values; most: the
 // number with the full color, by default the largest. Strip.largest(list): that number.
-// needs: dom
+// needs: dom list
 const Strip = (() => {
   const LONG = 128;
-  const largest = (list) => list.reduce((most, x) => Math.max(most, Math.abs(x)), 0) || 1;
+  const largest = (list) => List.far(list) || 1;
   const of = (list, kind, most = largest(list)) => Dom.el("span", { class: `strip ${kind}` },
     list.slice(0, LONG).map((x) => {
       const cell = Dom.el("i", { class: x < 0 ? "minus" : null });

@@ -3,7 +3,7 @@
 //
 // Cards.node. Cards.show({ words, row, trace, named, stands }): named: the names of the first numbers of
 // query and keys, or null; stands: a node that tells what the word stands for after the layer, or null.
-// needs: dom format report terms strip
+// needs: dom format list report terms strip
 const Cards = (() => {
   const { el, fill } = Dom;
   const SHOWN = 4, OFFERED = 2, SOUGHT = 8; // keys that are shown; the taught sizes of named numbers
@@ -42,7 +42,7 @@ const Cards = (() => {
   };
   const bar = (word, share, isRest) => Report.bar(word, share, part(share), isRest);
   const weights = ({ words, trace }, some) => [...some.map((j) => bar(words[j], trace.weights[j])),
-    some.length < words.length ? bar("others", Math.max(0, 1 - some.reduce((sum, j) => sum + trace.weights[j], 0)), true) : null];
+    some.length < words.length ? bar("others", Math.max(0, 1 - List.sum(some, (j) => trace.weights[j])), true) : null];
   const values = ({ words, trace: { weights: w, values: v, context }, stands }, some) => {
     const most = Strip.largest(context);
     const line = (word, times, list) => el("div.mix-row", el("span", word),
@@ -52,8 +52,7 @@ const Cards = (() => {
   };
 
   const show = (now) => {
-    const { words, row, trace } = now, order = [...trace.weights.keys()].sort((a, b) =>
-      trace.weights[b] - trace.weights[a] || a - b);
+    const { words, row, trace } = now, order = List.order(trace.weights);
     const some = [...new Set([...order.slice(0, SHOWN), row])];
     for (const one of [mine, also]) one.textContent = `“${words[row]}”`;
     [query, weights, values].forEach((make, i) => fill(parts[i], make(now, some)));

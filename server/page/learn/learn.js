@@ -1,7 +1,7 @@
 // learn: the place Learn: one sentence, what one of its words attends to, and how that is computed. It
 // shows the same state as the other places: model, text, attention block, head and query.
 //
-// needs: dom own part place report rove scale state terms models net ask examples request samples whole arcs cards lesson
+// needs: dom list own part place report rove scale state terms models net ask examples request samples whole arcs cards lesson
 (() => {
   const { el, fill, button } = Dom;
   const home = Dom.id("learn");
@@ -97,7 +97,7 @@
   const sentence = Arcs.of(choose);
   const share = (weight) => `${Math.round(100 * weight)} %`;
   const headline = ({ words, row }, weights) => {
-    const [first, second] = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
+    const [first, second] = List.order(weights);
     fill(lead, "“", el("span.q", words[row]), "” gives ", el("span.k", share(weights[first])),
       " of its attention to “", el("span.k", words[first]), "”",
       weights[second] > 0.08 ? `, ${share(weights[second])} to “${words[second]}”.` : ".");
@@ -161,8 +161,7 @@
     return pair && button(`“${pair[0]}” → “${pair[1]}”`, () => write(value.replace(pair[0], pair[1])));
   };
   const offer = ({ lesson, words, row, masked }, weights) => {
-    const top = masked >= 0 ? masked : [...weights.keys()].filter((i) => i !== row)
-      .sort((a, b) => weights[b] - weights[a])[0];
+    const top = masked >= 0 ? masked : List.order(weights).find((i) => i !== row);
     const hide = top === undefined ? null : button(`${masked < 0 ? "Mask" : "Unmask"} “${words[top]}”`, () =>
       State.show({ masked: masked < 0 ? top : -1 }));
     const { texts } = lesson || { texts: [Lesson.sentence] }, next = texts[(texts.indexOf(text()) + 1) % texts.length];
@@ -187,7 +186,7 @@
     if (!nouns.length) return null;
     const numbers = [...Answer.row(answer.items[item].outputs, row).slice(0, lesson.nouns + 1)];
     const most = Math.max(...numbers), exps = numbers.map((x) => Math.exp(x - most));
-    const best = numbers.indexOf(most), sum = exps.reduce((a, b) => a + b, 0);
+    const best = numbers.indexOf(most), sum = List.sum(exps);
     return el("p", "The model's answer: “", el("span.q", words[row]), "” speaks of ",
       best ? el("b.v", nouns[best]) : "no noun", ` (${share(1 / sum)}).`);
   };

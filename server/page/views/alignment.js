@@ -6,7 +6,7 @@
 // into Alignment.node; body: the request, whose last targets are the tokens; post(what, body) -> a
 // promise of a reply. Alignment.clear() hides the map. Alignment.draw() draws it again, for example when
 // more token texts are known.
-// needs: dom part report scale state tensor visible cursor fitted picture sentence save
+// needs: dom list part report scale state tensor visible cursor fitted picture sentence save
 const Alignment = (() => {
   const { el, fill } = Dom, ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
@@ -37,7 +37,7 @@ const Alignment = (() => {
   const cut = ({ shape: [rows, cols], data }, n) =>
     ({ rows: n, cols, data: Float32Array.from(data.subarray((rows - n) * cols)) });
   const mean = (list) => ({ ...list[0], data: list[0].data.map((_, i) =>
-    list.reduce((sum, { data }) => sum + data[i], 0) / list.length) });
+    List.sum(list, ({ data }) => data[i]) / list.length) });
   const draw = () => {
     if (!drawn || !node.offsetParent) return;
     const { parts, tokens, spelt, body, sees } = drawn, list = [...parts.values()];

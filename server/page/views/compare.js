@@ -3,7 +3,7 @@
 // Three maps of the chosen head share one cursor: pinned weights, current weights, difference. A list
 // ranks the heads by the share of weight that moved to other keys, averaged over queries. The ranking
 // of a whole model uses thumbnails.
-// needs: dom format part report rove scale state models net answer labels whole cursor fitted picture sentence look save
+// needs: dom format list part report rove scale state models net answer labels whole cursor fitted picture sentence look save
 (() => {
   const { el, fill, button } = Dom;
   const MOST = 12, LEAST = 0.0005; // the longest list of heads; a smaller share counts as unmoved
@@ -51,14 +51,13 @@
 
   // --- the difference ---
 
-  const sum = (numbers) => numbers.reduce((all, x) => all + x, 0);
-  const far = ({ data }) => Math.sqrt(data.reduce((all, x) => all + x * x, 0));
+  const far = ({ data }) => Math.sqrt(List.sum(data, (x) => x * x));
   const alike = (a, b) => Boolean(a && b) && a.rows === b.rows && a.cols === b.cols;
   const less = (a, b) => ({ rows: a.rows, cols: a.cols, data: a.data.map((x, i) => x - b.data[i]) });
   const moved = (a, b) => {
     let all = 0;
     for (let i = 0; i < a.rows; i++) {
-      const [x, y] = [a, b].map((one) => Answer.row(one, i)), [p, q] = [x, y].map((row) => sum(row) || 1);
+      const [x, y] = [a, b].map((one) => Answer.row(one, i)), [p, q] = [x, y].map((row) => List.sum(row) || 1);
       all += x.reduce((by, w, j) => by + Math.abs(w / p - y[j] / q), 0) / 2;
     }
     return all / a.rows;
@@ -83,7 +82,7 @@
     const [a, b] = [now, pin.answer].map((answer) => answer.items[item].outputs);
     const [c, d] = [now, pin.answer].map((answer) => logs(answer, item));
     if (c.length && c.length === d.length)
-      return `The targets' log probability was ${Format.short(sum(d))} and is ${Format.short(sum(c))}. `;
+      return `The targets' log probability was ${Format.short(List.sum(d))} and is ${Format.short(List.sum(c))}. `;
     if (!alike(a, b) || !b.data.length) return "";
     return `The outputs changed by ${Format.percent(far(less(a, b)) / (far(b) || 1))} of their norm. `;
   };
@@ -145,7 +144,7 @@
     const { model } = pin.asked, name = `Pinned${model === State.asked.model ? "" : `: ${model}`}`;
     const both = [{ ...now, ...bare, matrix, seen, rows, cols, name }, { ...now, ...bare, name: "Now" }];
     if (!alike(matrix, now.matrix)) return both;
-    const apart = less(now.matrix, matrix), most = apart.data.reduce((all, x) => Math.max(all, Math.abs(x)), 0);
+    const apart = less(now.matrix, matrix), most = List.far(apart.data);
     const how = most ? `red is less, blue is more, up to ${Format.short(most)}` : "no difference";
     return [...both, { ...both[1], matrix: apart, high: most || 1, apart: true,
       seen: seen.map((x, i) => x || now.seen[i]), name: `Now − pinned: ${how}` }];
@@ -169,7 +168,7 @@
   }
   const save = Save.row(() => "compare", { svg: () => Picture.beside(`${State.asked.model}, item ${State.view.item}, `
     + shown[1].label, shown.map((sheet) => Picture.svg({ ...sheet, title: sheet.name }))),
-  csv: () => ({ rows: table(), cells: 7 * sum(shown.map(({ matrix }) => matrix.data.length)) }) });
+  csv: () => ({ rows: table(), cells: 7 * List.sum(shown.map(({ matrix }) => matrix.data.length)) }) });
   const content = el("div", words, list, readout, three, save);
   const note = el("div.soft", { "aria-live": "polite" });
   const only = (...text) => {

@@ -2,7 +2,7 @@
 //
 // All heads of a single layer are those of all items; all heads of a whole model are those of the item that is
 // shown, in all layers, whose exact weights are requested one after another.
-// needs: dom part state models answer code labels visible whole picture look save
+// needs: dom list part state models answer code labels visible whole picture look save
 (() => {
   const place = Dom.id("save");
   const titled = (sheet) =>
@@ -40,12 +40,11 @@
         yield* Save.cells({ matrix, seen, rows, cols }, [name, item, head]);
     }
   }
-  const size = (list) => list.reduce((sum, n) => sum + n, 0);
   const all = () => {
     const { answer, view: { item } } = State;
-    if (answer.whole) return { rows: layers(answer, item), cells: 9 * size(answer.heads(item).map((one) =>
+    if (answer.whole) return { rows: layers(answer, item), cells: 9 * List.sum(answer.heads(item).map((one) =>
       one.words.rows.length * one.words.cols.length)) };
-    return { rows: long(answer), cells: 8 * size([...answer.items.keys()].flatMap((i) =>
+    return { rows: long(answer), cells: 8 * List.sum([...answer.items.keys()].flatMap((i) =>
       heads(answer, i).map(({ matrix }) => matrix.data.length))) };
   };
   // A row for each layer: thumbnails of a whole model, else the exact weights of the item.

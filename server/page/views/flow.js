@@ -3,7 +3,7 @@
 // connection or without.
 //
 // The token is State.view.row, or the last one if that is -1. Each row of the table is one layer.
-// needs: dom format part report scale state terms whole picture save
+// needs: dom format list part report scale state terms whole picture save
 const Flow = (() => {
   const { el, fill } = Dom;
   const LONGEST = 64;
@@ -48,7 +48,7 @@ const Flow = (() => {
     const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));
     fill(table, Dom.table(`Token ${at}, “${tokens[at]}”, after each layer`, ["after", ...tokens],
       rolled.map((one, l) => [Part.name(names[l]), ...one.map(cell)]).reverse()));
-    const last = rolled.at(-1), most = [...last.keys()].sort((a, b) => last[b] - last[a]).slice(0, 3);
+    const last = rolled.at(-1), most = List.order(last).slice(0, 3);
     const from = most.map((j) => `“${tokens[j]}” (${Format.percent(last[j])})`).join(", ");
     fill(words, `After the last layer, most can come from ${from}.`);
   };

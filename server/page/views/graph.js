@@ -3,7 +3,7 @@
 //
 // The server lists the parts. It measures the compute time as a whole; the page divides it in
 // proportion to the multiply-adds of each part.
-// needs: dom format report state models net request whole
+// needs: dom format list report state models net request whole
 (() => {
   const { el, fill } = Dom;
   const panel = Dom.id("graph"), kept = new Map(); // the parts of models, by name and digest
@@ -11,7 +11,6 @@
 
   // --- the multiply-adds of each part for the answer ---
 
-  const sum = (list, f) => list.reduce((all, one) => all + f(one), 0);
   const runs = ({ kind, side }, { path, names }) => {
     if (kind === "output") return path === "score";
     if (kind !== "pooler") return kind !== "classifier" && names.some((name) => name.startsWith(side));
@@ -20,14 +19,14 @@
   };
   // The number of query-key pairs that an attention computes under its causal mask and window.
   const seen = ({ causal, window }, rows, keys) => (causal
-    ? sum([...Array(rows).keys()], (i) => Math.min(i, window ? window[0] : i) + 1) : rows * keys);
+    ? List.sum([...Array(rows).keys()], (i) => Math.min(i, window ? window[0] : i) + 1) : rows * keys);
   const work = (piece, answer) => {
     const { name, kind, side, multiply_adds: { token, pair = 0, key = 0 } } = piece;
     if (!runs(piece, answer)) return 0;
     // The output layer has a row for each target.
     if (kind === "output") return token * JSON.parse(answer.raw).log_probabilities.flat().length;
     if (kind === "pooler") return token * answer.items.length;
-    return sum(answer.places, (place) => {
+    return List.sum(answer.places, (place) => {
       const rows = place[side].length, source = (place.encoder || []).length;
       const keys = name.endsWith("cross") ? source : rows;
       return token * rows + key * source + (pair && pair * seen(answer.sees[name], rows, keys));
@@ -67,9 +66,9 @@
         `layer ${key}`) : null, list.map(draw))));
   };
   const show = (pieces, answer) => {
-    const all = sum(pieces, (piece) => work(piece, answer)) || 1;
+    const all = List.sum(pieces, (piece) => work(piece, answer)) || 1;
     const { ms } = answer.timing.find(({ name }) => name === "compute") || {};
-    fill(words, `${Format.count(sum(pieces, ({ parameters }) => parameters))} parameters. `,
+    fill(words, `${Format.count(List.sum(pieces, ({ parameters }) => parameters))} parameters. `,
       "Compute times are estimated from multiply-adds. Attention blocks show heads × head size; "
       + "click one to see its weights. Lines above blocks are residual connections.");
     fill(sides, [...new Set(pieces.map(({ side }) => side))].map((side) => column(side,

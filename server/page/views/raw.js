@@ -1,6 +1,6 @@
 // raw: the tab Response: how long its stages took; its text, or the tensors of a binary one; and the
 // first of its outputs as exact numbers. All of it can be downloaded.
-// needs: dom format state tensor answer labels
+// needs: dom format list state tensor answer labels
 (() => {
   const CUT = 200000, SIDE = 8, { el } = Dom;
   const panel = Dom.id("raw");
@@ -22,7 +22,7 @@
       return part;
     });
     const item = (name, value, mark) => el("li", mark, `${name} `, el("b", value));
-    const all = timing.reduce((sum, { ms }) => sum + ms, 0);
+    const all = List.sum(timing, ({ ms }) => ms);
     return el("div", { id: "time", role: "group", "aria-label": "Time and size" },
       el("div.stages", { "aria-hidden": "true" }, parts),
       el("ul.row.small.soft",

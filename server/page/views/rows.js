@@ -3,7 +3,7 @@
 //
 // The table is made when the face or its labels change, not when the cursor moves. Sigmoid weights are
 // not a distribution and have no entropy.
-// needs: dom format rove state terms answer look
+// needs: dom format list rove state terms answer look
 (() => {
   const FIRST = 50, { el } = Dom;
   const place = Dom.id("rows");
@@ -18,8 +18,7 @@
   };
   const cells = ({ matrix, seen, rows, cols, even }, i) => {
     const from = i * matrix.cols, best = Answer.heaviest(matrix, i);
-    const visible = seen.subarray(from, from + matrix.cols)
-      .reduce((sum, x) => sum + (x === 1), 0);
+    const visible = List.sum(seen.subarray(from, from + matrix.cols), (x) => x === 1);
     const heaviest = best < 0 || !visible ? "–"
       : [word("span", cols[best]), " ", el("span.soft",
         Format.percent(matrix.data[from + best]))];

@@ -6,7 +6,7 @@
 // weights, its key with the largest one, and head 0. The trace is requested when the tab is open, once for
 // each of them. Step n shows the first n columns of the table. Vectors are strips: a cell for each number,
 // its upper half colored for a positive number, its lower half for a negative one.
-// needs: dom format report rove state terms models net answer request whole picture sentence strip look save
+// needs: dom format list report rove state terms models net answer request whole picture sentence strip look save
 const Steps = (() => {
   const { el, fill, button } = Dom;
   const FEW = 12, SOME = 6; // how many keys and numbers of a vector are shown at first
@@ -23,11 +23,11 @@ const Steps = (() => {
     if (isEven) return scores.map((x) => (hidden(x) ? 0 : 1 / (1 + Math.exp(-x))));
     const most = Math.max(...scores.filter((x) => !hidden(x)));
     const parts = scores.map((x) => (hidden(x) ? 0 : Math.exp(x - most)));
-    const sum = parts.reduce((a, b) => a + b, 0);
+    const sum = List.sum(parts);
     return parts.map((x) => (sum ? x / sum : 0));
   };
   const mix = (weights, values) => values[0].map((_, c) =>
-    weights.reduce((sum, x, j) => sum + x * values[j][c], 0));
+    List.sum(weights, (x, j) => x * values[j][c]));
   const short = Format.short;
   const vector = (list) => el("code", `[${list.slice(0, SOME).map(short).join(", ")}`
     + `${list.length > SOME ? `, … ${list.length} numbers` : ""}]`);
@@ -56,7 +56,7 @@ const Steps = (() => {
 
   const softmax = (scores, col, weight) => {
     const there = scores.filter((x) => !hidden(x)), most = Math.max(...there);
-    const sum = there.reduce((all, x) => all + Math.exp(x - most), 0);
+    const sum = List.sum(there, (x) => Math.exp(x - most));
     return `exp(${short(scores[col])} − ${short(most)}) / ${short(sum)} = ${Format.weight(weight)}`;
   };
 
@@ -135,7 +135,7 @@ const Steps = (() => {
   };
   const table = ({ sheet, col }) => {
     const s = scores(), weights = changed.size ? weigh(s, sheet.even) : trace.weights;
-    const order = [...weights.keys()].sort((a, b) => trace.weights[b] - trace.weights[a] || a - b);
+    const order = List.order(trace.weights);
     const some = all || order.length <= FEW ? [...weights.keys()]
       : [...new Set([...order.slice(0, FEW), col])].sort((a, b) => a - b);
     const titles = [Terms.of("key", "Key"), "q·k", "Score", Terms.of("weight", "Weight"), "Weight × value"];

@@ -4,7 +4,7 @@
 // The loss is the decrease of the targets' log probability, or the change of the outputs if there are no
 // targets. The tab of a model that generates also shows whether its greedy continuation changes.
 // Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
-// needs: dom format part report rove scale state models net ask request whole curve save
+// needs: dom format list part report rove scale state models net ask request whole curve save
 (() => {
   const { el, fill, button } = Dom;
   const TOKENS = 16;
@@ -62,11 +62,10 @@
   const lose = async (keys) => {
     const { before, after, bad } = await both(ask, keys);
     if (bad) return bad;
-    const sum = (list, f) => list.reduce((all, x, i) => all + f(x, i), 0);
-    const by = sum(before.numbers, (x, i) => (x - after.numbers[i]) ** 2);
+    const by = List.sum(before.numbers, (x, i) => (x - after.numbers[i]) ** 2);
     return { ok: true, lost: path() === "score"
-      ? sum(before.numbers, (x, i) => x - after.numbers[i])
-      : Math.sqrt(by / (sum(before.numbers, (x) => x * x) || 1)) };
+      ? List.sum(before.numbers, (x, i) => x - after.numbers[i])
+      : Math.sqrt(by / (List.sum(before.numbers, (x) => x * x) || 1)) };
   };
 
   // The greedy continuations of the texts.
