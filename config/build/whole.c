@@ -213,8 +213,8 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
 static enum status check_unchanged(const struct whole_plan *p, struct error *e) {
   if (p->source.file) checkpoint_check_unchanged(p->source.file, e);
   if (p->source.weigher && !e->status) checkpoint_check_unchanged(p->source.weigher, e);
-  for (size_t i = 0; i < STACK_DENSE_MOST && p->source.dense[i].file && !e->status; i++)
-    checkpoint_check_unchanged(p->source.dense[i].file, e);
+  for (size_t i = 0; i < WHOLE_DENSES && !e->status; i++)
+    if (p->source.dense[i].file) checkpoint_check_unchanged(p->source.dense[i].file, e);
   return e->status;
 }
 

@@ -124,16 +124,40 @@ static void check_name(const json_t *config, const char *key, const char *only, 
               name ? name : "", only);
 }
 
-/* The same of a module after the pooling, or of one that has vectors of rows. */
-static void check_names(const struct whole_source *s, const json_t *config, struct error *e) {
+/* The same of a module after the pooling, or of one that has vectors of rows; `to`: its output, if
+ * that is another one. */
+static void check_names(const struct whole_source *s, const json_t *config, const char *to,
+                        struct error *e) {
   const char *only = s->each ? "token_embeddings" : "sentence_embedding";
   check_name(config, "module_input_name", only, e);
-  check_name(config, "module_output_name", only, e);
+  check_name(config, "module_output_name", to ? to : only, e);
+}
+
+static bool makes_scores(const json_t *config) {
+  const char *name = json_string_value(json_object_get(config, "module_output_name"));
+  return name && strcmp(name, "scores") == 0;
+}
+
+/* Checks a layer that makes the scores of a cross-encoder; it is a classifier of the pool. */
+static enum status check_scores(struct whole_source *s, const struct whole_dense *d,
+                                struct error *e) {
+  if (s->fixed || s->each || s->dense->file)
+    error_set(e, STATUS_CONFIG,
+              "module_output_name: scores are only supported directly after Transformer and "
+              "Pooling");
+  if (d->tanh) error_set(e, STATUS_CONFIG, "activation_function: of scores must be Identity");
+  if (d->residual) error_set(e, STATUS_CONFIG, "use_residual: not supported for scores");
+  if (s->prompt_left_out)
+    error_set(e, STATUS_CONFIG, "include_prompt: false is not supported for scores");
+  s->scored = s->pool;
+  s->pool = STACK_POOL_NONE;
+  return e->status;
 }
 
 static enum status read_dense(struct whole_source *s, const struct whole_module *m,
                               const json_t *config, struct error *e) {
-  struct whole_dense *d = s->dense;
+  const bool scores = makes_scores(config);
+  struct whole_dense *d = &s->dense[scores ? WHOLE_DENSE_SCORES : 0];
   while (d->file) d++;
   const char *act = json_string_value(json_object_get(config, "activation_function"));
   if (!act) act = "";
@@ -142,11 +166,12 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
   d->out = size_of(config, "out_features", e);
   d->bias = flag_of(config, "bias", true, e);
   d->residual = flag_of(config, "use_residual", false, e);
-  check_names(s, config, e);
+  check_names(s, config, scores ? "scores" : NULL, e);
   d->tanh = strcmp(act, "torch.nn.modules.activation.Tanh") == 0;
   if (!d->tanh && strcmp(act, "torch.nn.modules.linear.Identity") != 0)
     error_set(e, STATUS_CONFIG,
               "activation_function: \"%.80s\" is not supported; supported: Tanh, Identity", act);
+  if (scores && !e->status) check_scores(s, d, e);
   char *path = e->status ? NULL : path_of(m, "", e);
   if (path) d->file = checkpoint_open(path, e);
   free(path);
@@ -157,7 +182,7 @@ static enum status read_dense(struct whole_source *s, const struct whole_module 
 
 static enum status read_normalize(const struct whole_source *s, const json_t *config,
                                   struct error *e) {
-  check_names(s, config, e);
+  check_names(s, config, NULL, e);
   if (s->each && !json_object_get(config, "module_input_name"))
     error_set(e, STATUS_CONFIG, "module_input_name: required: token_embeddings");
   return e->status;
@@ -267,6 +292,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
                              : read_normalize(s, config, e);
     json_decref(config);
     if (e->status) return text_before(e, "module %.60s: ", path);
+    if (s->dense[WHOLE_DENSE_SCORES].file) last = MODULE_SCORE;
   }
   return last < 0 ? error_set(e, STATUS_CONFIG, "modules.json: has no modules") : STATUS_OK;
 }

@@ -144,7 +144,7 @@ enum status whole_source_open(struct whole_source *s, const json_t *definition,
 void whole_source_close(struct whole_source *s) {
   checkpoint_free(s->file);
   checkpoint_free(s->weigher);
-  for (size_t i = 0; i < STACK_DENSE_MOST; i++) checkpoint_free(s->dense[i].file);
+  for (size_t i = 0; i < WHOLE_DENSES; i++) checkpoint_free(s->dense[i].file);
   json_decref(s->config);
   json_decref(s->generation);
   json_decref(s->sentences);

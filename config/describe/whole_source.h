@@ -10,6 +10,9 @@
 #include "config/checkpoint/checkpoint.h"
 #include "core/stack/stack.h"
 
+/* The last of them is for the scores of a cross-encoder, which a vector of the pool becomes. */
+enum { WHOLE_DENSE_SCORES = STACK_DENSE_MOST, WHOLE_DENSES };
+
 /* A Dense module of modules.json, or colbert_linear of bge-m3. */
 struct whole_dense {
   struct checkpoint *file; /* NULL: no such module */
@@ -71,15 +74,16 @@ struct whole_source {
   json_t *sentences;          /* config_sentence_transformers.json of a folder, or NULL */
 
   /* From modules.json. */
-  bool modules;                               /* whether there is one */
-  bool fixed;                                 /* the model is a StaticEmbedding */
-  enum stack_pool pool;                       /* of 1_Pooling */
-  struct stack_sparse sparse;                 /* of STACK_POOL_SPARSE */
-  size_t pool_width;                          /* its word_embedding_dimension; 0: not given */
-  bool prompt_left_out;                       /* whether its include_prompt is false */
-  bool normalize;                             /* 3_Normalize */
-  struct whole_dense dense[STACK_DENSE_MOST]; /* 2_Dense, and maybe 3_Dense */
-  struct whole_logit_score logit_score;       /* 1_LogitScore */
+  bool modules;                           /* whether there is one */
+  bool fixed;                             /* the model is a StaticEmbedding */
+  enum stack_pool pool;                   /* of 1_Pooling; none with scores: */
+  enum stack_pool scored;                 /* then this is it */
+  struct stack_sparse sparse;             /* of STACK_POOL_SPARSE */
+  size_t pool_width;                      /* its word_embedding_dimension; 0: not given */
+  bool prompt_left_out;                   /* whether its include_prompt is false */
+  bool normalize;                         /* 3_Normalize */
+  struct whole_dense dense[WHOLE_DENSES]; /* 2_Dense, and maybe 3_Dense */
+  struct whole_logit_score logit_score;   /* 1_LogitScore */
 };
 
 /* Opens what the definition's `transformer` names; relative paths start at `directory`. The

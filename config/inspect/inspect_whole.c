@@ -148,8 +148,8 @@ static double quantized_bytes(const struct whole_plan *p, enum compute compute) 
 static void print_memory(const struct whole_plan *p, FILE *out) {
   const struct stack_form *f = &p->stack[WHOLE_DECODER].form;
   double stored = stored_bytes(p->source.file, p->used);
-  for (size_t i = 0; i < STACK_DENSE_MOST && p->source.dense[i].file; i++)
-    stored += stored_bytes(p->source.dense[i].file, NULL);
+  for (size_t i = 0; i < WHOLE_DENSES; i++)
+    if (p->source.dense[i].file) stored += stored_bytes(p->source.dense[i].file, NULL);
   fprintf(out, "  %ju numbers: %.2f MB as stored, %.2f MB as float32", (uintmax_t)p->count,
           stored * 1e-6, (double)p->count * 4e-6);
   for (enum compute c = COMPUTE_FLOAT32 + 1; c < COMPUTE_COUNT; c++)

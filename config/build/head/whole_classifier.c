@@ -97,10 +97,16 @@ static enum status use_head(struct whole_plan *p, bool named, struct error *e) {
   return STATUS_OK;
 }
 
+/* Are the scores not those of a class that config.json can name? Its settings of classes are of
+ * such a one. */
+static bool has_own_scores(const struct whole_plan *p) {
+  return whole_plan_logit_score(p)->tokens || whole_plan_scores(p);
+}
+
 enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
   const struct whole_family *f = p->family;
   bool named;
-  if (whole_plan_logit_score(p)->tokens) return STATUS_OK; /* it needs no tensors of its own */
+  if (has_own_scores(p)) return STATUS_OK;
   if (p->kind == MODEL_SEQ2SEQ || !(f->stem[WHOLE_CLASSES] || f->bare_classes)) return STATUS_OK;
   return read_head(p, &named) ? use_head(p, named, e) : STATUS_OK;
 }
@@ -111,7 +117,7 @@ enum status whole_classifier_find(struct whole_plan *p, struct error *e) {
  * {"0": "negative", "1": "positive"}. */
 static enum status set_labels(struct whole_plan *p, size_t count, struct error *e) {
   const json_t *said = p->said.labels;
-  const bool told = p->family->keys && !whole_plan_logit_score(p)->tokens;
+  const bool told = p->family->keys && !has_own_scores(p);
   const json_t *names = told ? json_object_get(p->source.config, "id2label") : NULL;
   if (said && json_array_size(said) != count)
     return error_set(e, STATUS_CONFIG, "labels: %zu names of %zu classes", json_array_size(said),
@@ -182,12 +188,13 @@ static enum status set_function(struct whole_plan *p, size_t count, struct error
   } usual[] = {{"regression", STACK_FUNCTION_NONE},
                {"multi_label_classification", STACK_FUNCTION_SIGMOID},
                {"single_label_classification", STACK_FUNCTION_SOFTMAX}};
-  const bool told = p->family->keys && !whole_plan_logit_score(p)->tokens;
+  const bool told = p->family->keys && !has_own_scores(p);
   const json_t *value = told ? json_object_get(p->source.config, "problem_type") : NULL;
   const char *problem = json_string_value(value);
   const bool items = p->head == WHOLE_HEAD_CLASSES;
   p->function = p->said.has_function  ? p->said.function
                 : items && count == 1 ? STACK_FUNCTION_SIGMOID
+                : has_own_scores(p)   ? STACK_FUNCTION_NONE /* as sentence-transformers */
                                       : STACK_FUNCTION_SOFTMAX;
   if (p->said.has_function || !items || read_activation(p, e)) return e->status;
   if (!value || json_is_null(value)) return STATUS_OK;
@@ -236,6 +243,36 @@ static enum status set_vectors(const struct whole_plan *p, struct stack_classifi
                    json_string_value(value));
 }
 
+/* Checks the settings of a classifier whose scores are its own. */
+static enum status check_own_scores(const struct whole_plan *p, const char *key, size_t count,
+                                    struct error *e) {
+  if (p->said.has_task && p->said.task != WHOLE_HEAD_CLASSES)
+    return error_set(e, STATUS_CONFIG, "%s: the task must be %s", key,
+                     whole_task_names[WHOLE_HEAD_CLASSES]);
+  if (p->said.classes && p->said.classes != count)
+    return error_set(e, STATUS_CONFIG, "classes: %zu, but %s gives %zu", p->said.classes, key,
+                     count);
+  return STATUS_OK;
+}
+
+/* Sets the form of the scores that a layer of modules.json makes. */
+static enum status set_scores(const struct whole_plan *p, struct stack_classifier *c,
+                              struct error *e) {
+  const struct whole_dense *d = whole_plan_scores(p);
+  const size_t width = whole_plan_reader(p)->form.width;
+  if (p->kind == MODEL_SEQ2SEQ)
+    return error_set(e, STATUS_CONFIG,
+                     "modules.json: a Dense of scores needs an encoder or a "
+                     "decoder alone");
+  if (d->in != width)
+    return error_set(e, STATUS_CONFIG,
+                     "in_features: %zu for the dense layer of the scores, but the width is %zu",
+                     d->in, width);
+  c->count = d->out;
+  c->vectors = stack_pool_vectors(p->source.scored);
+  return check_own_scores(p, "modules.json: Dense", c->count, e);
+}
+
 /* Sets the form of a score by logits. */
 static enum status set_logit_score(const struct whole_plan *p, struct stack_classifier *c,
                                    struct error *e) {
@@ -246,20 +283,15 @@ static enum status set_logit_score(const struct whole_plan *p, struct stack_clas
   if (p->kind != MODEL_DECODER || !(s->form.output.tied || s->part[WHOLE_HEAD].found))
     return error_set(e, STATUS_CONFIG, "%s: needs a decoder with a language modeling head", key);
   if (!p->source.file) return error_set(e, STATUS_CONFIG, "%s: not available with random", key);
-  if (p->said.has_task && p->said.task != WHOLE_HEAD_CLASSES)
-    return error_set(e, STATUS_CONFIG, "%s: the task must be %s", key,
-                     whole_task_names[WHOLE_HEAD_CLASSES]);
   for (size_t i = 0; i < score->tokens; i++)
     if ((uint64_t)score->token[i] >= tokens)
       return error_set(e, STATUS_CONFIG, "%s: token %jd is outside the vocabulary of %zu", key,
                        (intmax_t)score->token[i], tokens);
   if (score->tokens == WHOLE_SCORE_TOKENS && score->token[0] == score->token[1])
     return error_set(e, STATUS_CONFIG, "%s: both tokens are %jd", key, (intmax_t)score->token[0]);
-  if (p->said.classes > 1)
-    return error_set(e, STATUS_CONFIG, "classes: %zu, but %s gives one", p->said.classes, key);
   c->count = 1;
   c->vectors = STACK_VECTORS_LAST;
-  return STATUS_OK;
+  return check_own_scores(p, key, c->count, e);
 }
 
 enum { SPANS = 2 }; /* scores of a token as the first, and as the last one of an answer */
@@ -270,9 +302,9 @@ enum status whole_classifier_complete(struct whole_plan *p, struct error *e) {
   const struct whole_settings *said = &p->said;
   const struct layout_matrix *classes = &s->part[WHOLE_CLASSES];
   const bool first = s->part[WHOLE_CLASS_FIRST].found;
-  if (whole_plan_logit_score(p)->tokens) {
-    if (set_logit_score(p, c, e) || set_labels(p, c->count, e)) return e->status;
-    return set_function(p, c->count, e);
+  if (has_own_scores(p)) {
+    if ((whole_plan_scores(p) ? set_scores : set_logit_score)(p, c, e)) return e->status;
+    return set_labels(p, c->count, e) ? e->status : set_function(p, c->count, e);
   }
   if (said->has_task) p->head = said->task;
   const bool spans = p->head == WHOLE_HEAD_SPANS;

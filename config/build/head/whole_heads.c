@@ -148,7 +148,10 @@ static enum status find_dense(const struct whole_heading *f) {
         find_dense_matrix(d, "residual.", false, &part[WHOLE_DENSE_SKIP + 2 * i], f->e))
       return f->e->status;
   }
-  return STATUS_OK;
+  const struct whole_dense *scores = whole_plan_scores(f->p);
+  return scores ? find_dense_matrix(scores, scores->stem, scores->bias,
+                                    &f->stack->part[WHOLE_CLASSES], f->e)
+                : STATUS_OK;
 }
 
 /* Finds the weights of tokens of bge-m3, a linear layer in a file of its own. */

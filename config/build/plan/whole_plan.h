@@ -98,6 +98,12 @@ static inline const struct whole_logit_score *whole_plan_logit_score(const struc
   return p->said.logit_score.tokens ? &p->said.logit_score : &p->source.logit_score;
 }
 
+/* The layer of modules.json that makes the scores of a cross-encoder; NULL: there is none. */
+static inline const struct whole_dense *whole_plan_scores(const struct whole_plan *p) {
+  const struct whole_dense *d = &p->source.dense[WHOLE_DENSE_SCORES];
+  return d->file && !whole_plan_logit_score(p)->tokens ? d : NULL;
+}
+
 /* The part of a role; `layer` is ignored for roles of the stack. */
 static inline struct layout_matrix *whole_plan_part(const struct whole_stack *s,
                                                     enum whole_role role, size_t layer) {
@@ -117,7 +123,9 @@ void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *
 /* The file that holds the role's tensor: a dense layer may have its own. */
 static inline struct checkpoint *whole_plan_file(const struct whole_plan *p, enum whole_role role) {
   const bool dense = role >= WHOLE_DENSE && role <= WHOLE_DENSE_END;
-  struct checkpoint *own = dense ? p->source.dense[(role - WHOLE_DENSE) / 2].file : NULL;
+  struct checkpoint *own = dense                   ? p->source.dense[(role - WHOLE_DENSE) / 2].file
+                           : role == WHOLE_CLASSES ? p->source.dense[WHOLE_DENSE_SCORES].file
+                                                   : NULL;
   if (role == WHOLE_WEIGHER) return p->source.weigher;
   return own ? own : p->source.file;
 }
