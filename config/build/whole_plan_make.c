@@ -33,6 +33,9 @@ static enum status plan_random(struct whole_plan *p, struct error *e) {
   p->family = whole_plan_reader(p)->family = whole_family_at(row);
   must(strcmp(p->family->name, "plain") == 0);
   if (p->kind == MODEL_SEQ2SEQ) p->stack[WHOLE_DECODER].family = p->family->decoder;
+  /* The head for masked tokens, without a transform. */
+  static const struct whole_masked head = {.matrix = "output"};
+  if (p->kind == MODEL_ENCODER && s->tie_output == TOGGLE_ON) p->masked = &head;
   /* Its special tokens have defaults. */
   struct whole_tokens *t = &p->said.token;
   if (!json_object_get(p->words.words, "begin")) t->begin = 1;

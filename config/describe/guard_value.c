@@ -25,8 +25,9 @@ bool guard_value_is(const struct guard *g, const json_t *value, size_t head_size
   const json_t *one;
   size_t i;
   if (!value || json_is_null(value)) return true;
-  if (json_is_object(value)) return json_object_size(value) == 0;
-  if (json_is_array(value)) {
+  const bool flag = strcmp(g->only, "true") == 0 || strcmp(g->only, "false") == 0;
+  if (json_is_object(value)) return !flag && json_object_size(value) == 0;
+  if (json_is_array(value) && !flag) {
     json_array_foreach((json_t *)value, i, one) {
       if (g->value != GUARD_EACH || !is_only(one, g->only)) return false;
     }

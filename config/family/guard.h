@@ -39,7 +39,7 @@ enum guard_layers {
 
 struct guard {
   const char *key;
-  const char *only; /* null, [] and {} are always supported */
+  const char *only; /* null is always supported; [] and {} are unless this is true or false */
   enum guard_value value;
 
   const char *family; /* of models; NULL: any */

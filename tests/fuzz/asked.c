@@ -22,6 +22,19 @@ const struct model *asked_model(const char *definition, const struct model **pla
   return *place;
 }
 
+const struct model *asked_model_of_words(const char *definition, const char *words,
+                                         const struct model **place) {
+  if (*place) return *place;
+  struct error e = {0};
+  struct whole *w = asked_model(definition, place)->whole;
+  json_t *json = json_loads(words, 0, NULL);
+  w->tokenizer = tokenizer_new(json, &e);
+  must(w->tokenizer);
+  w->mask = tokenizer_mask(w->tokenizer);
+  json_decref(json);
+  return *place;
+}
+
 void asked_read(struct asked *d, const struct model *m, const struct body_terms *terms,
                 struct input body, unsigned cut) {
   memset(d, 0, sizeof *d);

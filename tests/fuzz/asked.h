@@ -13,6 +13,10 @@
 /* A model of this definition; it is made once for each place. */
 const struct model *asked_model(const char *definition, const struct model **place);
 
+/* The same with a tokenizer, of this document. */
+const struct model *asked_model_of_words(const char *definition, const char *words,
+                                         const struct model **place);
+
 struct asked {
   struct budget budget;
   struct arena arena;

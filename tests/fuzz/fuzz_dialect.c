@@ -50,15 +50,7 @@ enum { DIALS = sizeof dials / sizeof *dials };
 
 static const struct model *model_of(const struct dial *of) {
   static const struct model *all[DIALS];
-  const struct model **made = &all[of - dials];
-  if (*made) return *made;
-  struct error e = {0};
-  const struct model *m = asked_model(of->model, made);
-  json_t *json = json_loads(words, 0, NULL);
-  ((struct whole *)m->whole)->tokenizer = tokenizer_new(json, &e);
-  must(m->whole->tokenizer);
-  json_decref(json);
-  return m;
+  return asked_model_of_words(of->model, words, &all[of - dials]);
 }
 
 /* --- reading --- */

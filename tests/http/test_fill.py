@@ -250,6 +250,34 @@ class Fill(ServerCase):
         finally:
             server.stop()
 
+    def test_random_models(self):
+        """An encoder of random numbers has a head without a transform: the table of tokens."""
+        sizes = {"transformer": {"random": {"seed": 1}}, "kind": "encoder", "layers": 2, "width": 8, "heads": 2,
+                 "feed_forward": 8, "vocabulary": 9}
+        server = Server({"models": {"tied": dict(sizes, tie_output=True), "bare": sizes,
+                                    "int8": dict(sizes, tie_output=True, compute="int8"),
+                                    "sparse": dict(sizes, tie_output=True, pool="sparse")}})
+        self.addCleanup(server.stop)
+        tasks = {name: self.ok(server.get(f"/v1/models/{name}"))["tasks"] for name in ("tied", "bare", "sparse")}
+        self.assertEqual([("fill" in tasks[name], "sparse" in tasks[name]) for name in ("tied", "bare", "sparse")],
+                         [(True, True), (False, False), (True, True)])
+        request = {"tokens": [[1, 2, 3], [4]], "positions": "all", "return_top": 9}
+        got = self.ask("tied", server, **request)["masks"]
+        for item, near in zip(got, self.ask("int8", server, **request)["masks"], strict=True):
+            for mask, of_int8 in zip(item, near, strict=True):
+                self.assertEqual(sorted(one["token"] for one in mask["top"]), list(range(9)))
+                self.assertAlmostEqual(sum(one["probability"] for one in mask["top"]), 1, delta=1e-5)
+                self.assertAlmostEqual(mask["top"][0]["probability"], of_int8["top"][0]["probability"], delta=0.2)
+        weights = self.ok(server.post("/v1/models/sparse/encode", {"tokens": [1, 2, 3]}))["sparse"]
+        self.assertEqual(weights["indices"], sorted(weights["indices"]))
+
+    def test_many_positions(self):
+        items = [[5, 6, 7]] * 4000  # 64 KB of positions
+        got = self.ask("words", tokens=items, positions=[[0, 1, 2]] * len(items), return_top=1)["masks"]
+        self.assertEqual(len(got), len(items))
+        self.assertEqual(got[0], got[-1])
+        self.refused("words", "/positions", "longer than 262144 bytes", tokens=[1], positions=[10 ** 9] * 30000)
+
     # --- texts ---
 
     def test_texts(self):
@@ -296,7 +324,7 @@ class Fill(ServerCase):
         self.refused("words", "/positions", "\"masks\", \"all\"", positions="first", **masks)
         self.refused("words", "/tokens/0", "an empty item has no token", positions="all", tokens=[[], [1]])
         self.refused("words", "/return_top", "from 1 to 64", return_top=0, **masks)
-        self.refused("words", "/return_top", "from 0 to 64", return_top=65, **masks)
+        self.refused("words", "/return_top", "from 1 to 64", return_top=65, **masks)
         self.refused("words", "/pool", "POST /v1/models/NAME/encode", pool="mean", **masks)
         problem = self.problem(self.server.post("/v1/models/words/encode", dict(masks, positions="all")), 400,
                                "invalid-request", "/positions")

@@ -300,6 +300,8 @@ class Wrong(Case):
                 ("bert-a", {"out_features": 2}, 'tensor "linear.weight" has 1 times 32 numbers here, not 2 times 32'),
                 ("bert-a", {"modules": usual + (NORMALIZE,)}, "in this order, not sentence_transformers.sentence_"),
                 ("bert-a", {"modules": usual + (dict(DENSE),)}, "not sentence_transformers.base.modules.dense.Dense here"),
+                ("bert-a", {"modules": (TRANSFORMER, DENSE), "module_input_name": "token_embeddings"},
+                 place + "module_output_name: scores are only supported directly after Transformer and Pooling"),
                 ("bert-a", {"modules": (TRANSFORMER, POOLING, {"path": "3_Dense", "type": DENSE["type"]}, DENSE)},
                  place + "module_output_name: scores are only supported directly after Transformer and Pooling"),
                 ("t5-a", {}, "modules.json: a Dense of scores needs an encoder or a decoder alone")):

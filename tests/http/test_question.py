@@ -159,7 +159,8 @@ class Question(ServerCase):
             self.refused(f"/{field}", f'{field} excludes "question"', question="a", context="a", **{field: value})
         for field in ("return_top", "max_answer", "stride"):
             self.refused(f"/{field}", 'requires "question" and "context"', tokens=[1], **{field: 3})
-        self.refused("/return_top", "at least 1", question="a", context="b", return_top=0)
+        for top in (0, 65):
+            self.refused("/return_top", "an integer from 1 to 64", question="a", context="b", return_top=top)
         self.refused("/max_answer", "from 1 to 512", question="a", context="b", max_answer=0)
         self.refused("/stride", "at least 0", question="a", context="b", stride=-1)
         self.refused("/question", "no room is left for the context", question="a " * 40, context="b")

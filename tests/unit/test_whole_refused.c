@@ -154,6 +154,8 @@ static void what_config_says(void **state) {
   config_is_refused(p, "bert-a", "{\"is_decoder\":true}", "is_decoder: has an unsupported value");
   config_is_refused(p, "bert-a", "{\"add_cross_attention\":true}", "add_cross_attention: has");
   config_is_refused(p, "bert-a", "{\"is_causal\":true}", "is_causal: has an unsupported value");
+  config_is_refused(p, "bert-a", "{\"is_causal\":[]}", "is_causal: has an unsupported value");
+  config_is_refused(p, "bert-a", "{\"is_causal\":{}}", "is_causal: has an unsupported value");
   config_is_refused(p, "bert-a", "{\"sliding_window\":128}",
                     "sliding_window: has an unsupported value");
   config_is_refused(p, "bert-a", "{\"num_experts\":4}", "num_experts: has an unsupported value");

@@ -10,9 +10,6 @@
 static enum status check_positions(struct stack_check *k) {
   const struct stack_positions *p = &k->values->positions;
   static const char pointer[] = "/positions";
-  if (k->values->top == 0)
-    return error_at(k->e, "/return_top", "return_top must be an integer from 1 to %d",
-                    STACK_TOP_MAX);
   if (p->which == STACK_FILL_MASKS && k->field != STACK_FIELD_TOKENS)
     return error_at(k->e, pointer,
                     "embeddings have no mask token: name the positions, or send \"all\"");

@@ -39,7 +39,6 @@ static enum status check_results(const struct contract_reading *r) {
 
 enum status stack_question_check(const struct contract_reading *r) {
   const bool question = stack_field_is_seen(r, STACK_FIELD_QUESTION);
-  const struct stack_values *v = r->values;
   const struct texts *t = r->texts, *c = r->second;
   if (!question && !c) return check_without_question(r);
   if (!question || !c)
@@ -48,7 +47,6 @@ enum status stack_question_check(const struct contract_reading *r) {
   if (stack_field_is_seen(r, STACK_FIELD_TEXT))
     return error_at(r->e, "/text", "text excludes \"question\": send one of both");
   if (check_results(r)) return r->e->status;
-  if (v->top == 0) return error_at(r->e, "/return_top", "return_top must be at least 1");
   if (t->alone != c->alone)
     return error_at(r->e, "/context", "expected %s, as \"question\" is",
                     t->alone ? "a string" : "a list of strings");

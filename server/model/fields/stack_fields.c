@@ -13,9 +13,11 @@
 
 /* --- small values --- */
 
+/* A request that has some by default would have no results with none. */
 static enum status read_top(const json_t *value, const struct contract_field *field, void *to,
                             struct error *e) {
-  return contract_integer(value, field, 0, STACK_TOP_MAX, to, e);
+  const size_t usual = *(const size_t *)to;
+  return contract_integer(value, field, usual > 0, STACK_TOP_MAX, to, e);
 }
 
 static enum status read_max_answer(const json_t *value, const struct contract_field *field,
@@ -49,7 +51,7 @@ enum { ANY_SIZE, ROW_SIZE }; /* ROW_SIZE: the model's width */
 
 /* The longest text of names of parts, or of masks of heads, in bytes: room for some hundred layers.
  * In a larger model `*` names all, and further names need several requests. */
-enum { NAMES_LONGEST = 32 * 1024 };
+enum { NAMES_LONGEST = 32 * 1024, POSITIONS_LONGEST = 256 * 1024 };
 
 /* INTEGERS: a list of integers, or a list for each item of a batch. LENGTHS: an integer for each
  * item. ROWS: a list of rows, or one for each item. */
