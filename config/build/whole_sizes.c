@@ -337,7 +337,6 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
   struct whole_plan *p = z->p;
   struct stack_form *f = &z->stack->form;
   const struct whole_source *s = &p->source;
-  static const char pickle[] = "%s_linear.pt is not read: server/docs/embeddings.md converts it";
   if (!is_reader(z)) return STATUS_OK;
   p->pool = p->said.has_pool ? p->said.pool : s->pool;
   p->normalize = p->said.normalize == TOGGLE_UNSAID ? s->normalize : p->said.normalize == TOGGLE_ON;
@@ -354,8 +353,6 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
     return error_set(e, STATUS_CONFIG,
                      "pool: \"sparse\" requires a masked language modeling head or sparse_linear, "
                      "which the model does not have");
-  if (s->pickled) notes_add(&p->notes, pickle, "sparse");
-  if (s->pickled_each) notes_add(&p->notes, pickle, "colbert");
   if (p->pool == STACK_POOL_MULTI_VECTOR && !s->each)
     return error_set(e, STATUS_CONFIG,
                      "pool: \"multi_vector\" requires colbert_linear or a dense layer for token "

@@ -150,7 +150,7 @@ const char *checkpoint_path(const struct checkpoint *c) { return c->path; }
 
 const char *checkpoint_container(const struct checkpoint *c) {
   if (c->index) return "an index of shards";
-  return checkpoint_file_is_archive(c->file[0]) ? "an .npz archive" : "a safetensors file";
+  return checkpoint_file_container(c->file[0]);
 }
 
 size_t checkpoint_count(const struct checkpoint *c) { return c->count; }
@@ -267,7 +267,7 @@ enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint
 
 bool checkpoint_reads_anywhere(const struct checkpoint *c) {
   for (size_t i = 0; i < c->files; i++)
-    if (checkpoint_file_is_archive(c->file[i])) return false;
+    if (!checkpoint_file_reads_anywhere(c->file[i])) return false;
   return true;
 }
 

@@ -28,9 +28,9 @@ struct checkpoint_entry {
 
 struct checkpoint;
 
-/* Opens a safetensors file or an .npz archive, by its first bytes; all files of an index of shards,
- * whose path ends with .index.json; or the one of these in a folder. NULL with STATUS_CONFIG naming
- * the path and the reason, or STATUS_OUT_OF_MEMORY. */
+/* Opens a safetensors file, an .npz archive or a PyTorch file, by its first bytes; all files of an
+ * index of shards, whose path ends with .index.json; or the one of these in a folder. NULL with
+ * STATUS_CONFIG naming the path and the reason, or STATUS_OUT_OF_MEMORY. */
 struct checkpoint *checkpoint_open(const char *path, struct error *e);
 
 /* Opens a safetensors file in memory, whose bytes outlive the checkpoint. `name` is used as its
@@ -84,7 +84,8 @@ enum status checkpoint_set_edit(struct checkpoint *c, const struct checkpoint_en
 enum status checkpoint_read_floats(struct checkpoint *c, const struct checkpoint_entry *t,
                                    uint64_t first, size_t count, float *out, struct error *e);
 
-/* May several threads read any numbers at the same time? False for an archive. */
+/* May several threads read any numbers at the same time? False for an .npz archive, and for a
+ * PyTorch file with tensors whose numbers do not follow each other. */
 bool checkpoint_reads_anywhere(const struct checkpoint *c);
 
 /* Rejects a checkpoint if one of its files was written to since it was opened: its numbers may

@@ -1,5 +1,5 @@
-/* checkpoint_file: opens a safetensors file or an .npz archive, and recognizes other formats to
- * explain their rejection. */
+/* checkpoint_file: opens a safetensors file, an .npz archive or a PyTorch file, and recognizes
+ * other formats to explain their rejection. */
 #include "config/checkpoint/checkpoint_file.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/checkpoint/checkpoint_torch.h"
 #include "config/checkpoint/npz.h"
+#include "config/checkpoint/torch_file.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
 
@@ -19,16 +19,18 @@ struct checkpoint_file {
   struct file_stamp stamp;    /* at its opening */
   const unsigned char *bytes; /* of a file in memory, or NULL */
   uint64_t data;              /* offset of the data of a safetensors file */
-  struct safetensors *header; /* NULL: an archive */
-  struct npz *archive;
+  /* One of these describes the tensors. */
+  struct safetensors *header;
+  struct npz *npz;
+  struct torch_file *torch;
+  struct archive *archive; /* of `npz` */
 };
 
 /* --- other formats --- */
 
 /* Replaces the reason in `e` by the name of the format, if the first bytes of a rejected file show
  * it. */
-static enum status explain_first_bytes(const char *path, const unsigned char *bytes, size_t size,
-                                       struct error *e) {
+static enum status explain_first_bytes(const unsigned char *bytes, size_t size, struct error *e) {
   static const struct {
     const char *begin, *is;
   } known[] = {
@@ -47,10 +49,13 @@ static enum status explain_first_bytes(const char *path, const unsigned char *by
     if (size >= length && memcmp(bytes, known[i].begin, length) == 0) is = known[i].is;
   }
   /* A pickle of protocols 2 to 5; older ones cannot be recognized. */
-  const bool pickle = size >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5;
-  if (e->status != STATUS_CONFIG || (!is && !pickle)) return e->status;
+  if (size >= 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5)
+    is = "is a pickle outside a zip archive, as torch.save wrote before PyTorch 1.6, which is not "
+         "supported: load it with torch.load(..., weights_only=True) and save it again with "
+         "torch.save";
+  if (e->status != STATUS_CONFIG || !is) return e->status;
   *e = (struct error){0};
-  return is ? error_set(e, STATUS_CONFIG, "%s", is) : checkpoint_torch_refuse(path, e);
+  return error_set(e, STATUS_CONFIG, "%s", is);
 }
 
 /* --- the file --- */
@@ -62,12 +67,11 @@ static enum status read_at(const struct checkpoint_file *f, uint64_t at, void *o
   return STATUS_OK;
 }
 
-static enum status read_safetensors_header(struct checkpoint_file *f, const char *path,
-                                           const unsigned char *front, size_t known, uint64_t size,
-                                           struct error *e) {
+static enum status read_safetensors_header(struct checkpoint_file *f, const unsigned char *front,
+                                           size_t known, uint64_t size, struct error *e) {
   size_t length;
   if (safetensors_measure(front, SAFETENSORS_UNKNOWN, SAFETENSORS_HEADER_MAX, &length, e))
-    return explain_first_bytes(path, front, known, e);
+    return explain_first_bytes(front, known, e);
   if (safetensors_measure(front, size, SAFETENSORS_HEADER_MAX, &length, e)) return e->status;
   char *text = malloc(length + 1);
   if (!text) return error_no_memory(e);
@@ -78,21 +82,29 @@ static enum status read_safetensors_header(struct checkpoint_file *f, const char
   return e->status;
 }
 
+static enum status open_archive(struct checkpoint_file *f, uint64_t size, struct error *e) {
+  f->archive = archive_open(f->fd, size, e);
+  if (f->archive && torch_file_is(f->archive, e)) {
+    f->torch = torch_file_open(f->archive, f->fd, size, e);
+    archive_free(f->archive);
+    f->archive = NULL;
+  } else if (f->archive && !e->status) {
+    f->npz = npz_open(f->archive, e);
+  }
+  return e->status;
+}
+
 /* Opens the container by the first bytes. Those of an archive, read as the length of a header,
  * would mean 67 or 101 million bytes, which no checkpoint has. */
-static enum status read_first_bytes(struct checkpoint_file *f, const char *path, uint64_t size,
-                                    struct error *e) {
+static enum status read_first_bytes(struct checkpoint_file *f, uint64_t size, struct error *e) {
   unsigned char front[FRONT_SIZE];
-  bool pickled;
   const size_t known = size < sizeof front ? (size_t)size : sizeof front;
   if (size < SAFETENSORS_PREFIX)
     return error_set(e, STATUS_CONFIG, "too short for a safetensors file: %ju bytes",
                      (uintmax_t)size);
   if (file_read_at(f->fd, 0, front, known, e)) return e->status;
-  if (!npz_begins(front, known)) return read_safetensors_header(f, path, front, known, size, e);
-  f->archive = npz_open(f->fd, size, &pickled, e);
-  if (pickled) checkpoint_torch_refuse(path, e);
-  return e->status;
+  if (archive_begins(front, known)) return open_archive(f, size, e);
+  return read_safetensors_header(f, front, known, size, e);
 }
 
 static struct checkpoint_file *new_file(struct error *e) {
@@ -110,7 +122,7 @@ struct checkpoint_file *checkpoint_file_view(const void *bytes, size_t size, str
   if (!f) return NULL;
   must(size >= SAFETENSORS_PREFIX);
   f->bytes = bytes;
-  if (read_safetensors_header(f, "", bytes, 0, size, e) == STATUS_OK) return f;
+  if (read_safetensors_header(f, bytes, 0, size, e) == STATUS_OK) return f;
   checkpoint_file_free(f);
   return NULL;
 }
@@ -121,23 +133,33 @@ struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e) 
   if (!f) return NULL;
   f->fd = file_open(path, &size, e);
   if (f->fd >= 0) f->stamp = file_stamp(f->fd);
-  if (f->fd >= 0 && read_first_bytes(f, path, size, e) == STATUS_OK) return f;
+  if (f->fd >= 0 && read_first_bytes(f, size, e) == STATUS_OK) return f;
   checkpoint_file_free(f);
   return NULL;
 }
 
 void checkpoint_file_free(struct checkpoint_file *f) {
   if (!f) return;
-  npz_free(f->archive);
+  torch_file_free(f->torch);
+  npz_free(f->npz);
+  archive_free(f->archive);
   safetensors_free(f->header);
   if (f->fd >= 0) close(f->fd);
   free(f);
 }
 
-bool checkpoint_file_is_archive(const struct checkpoint_file *f) { return f->archive; }
+const char *checkpoint_file_container(const struct checkpoint_file *f) {
+  return f->header ? "a safetensors file" : f->npz ? "an .npz archive" : "a PyTorch file";
+}
+
+bool checkpoint_file_reads_anywhere(const struct checkpoint_file *f) {
+  return f->header || (f->torch && torch_file_reads_anywhere(f->torch));
+}
 
 size_t checkpoint_file_count(const struct checkpoint_file *f) {
-  return f->header ? safetensors_count(f->header) : npz_count(f->archive);
+  return f->header ? safetensors_count(f->header)
+         : f->npz  ? npz_count(f->npz)
+                   : torch_file_count(f->torch);
 }
 
 struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, size_t index) {
@@ -151,8 +173,8 @@ struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, s
                                       .begin = f->data + t->begin,
                                       .bytes = t->bytes};
     memcpy(entry.dim, t->dim, sizeof entry.dim);
-  } else {
-    const struct npz_array *t = npz_at(f->archive, index);
+  } else if (f->npz) {
+    const struct npz_array *t = npz_at(f->npz, index);
     entry = (struct checkpoint_entry){.name = t->name,
                                       .dtype = t->about.dtype,
                                       .rank = t->about.rank,
@@ -161,6 +183,15 @@ struct checkpoint_entry checkpoint_file_entry(const struct checkpoint_file *f, s
                                       .begin = index,
                                       .bytes = t->bytes};
     memcpy(entry.dim, t->about.dim, sizeof entry.dim);
+  } else {
+    const struct torch_tensor *t = torch_file_at(f->torch, index);
+    entry = (struct checkpoint_entry){.name = t->name,
+                                      .dtype = t->dtype,
+                                      .rank = t->rank,
+                                      .count = t->count,
+                                      .begin = index,
+                                      .bytes = t->bytes};
+    memcpy(entry.dim, t->dim, sizeof entry.dim);
   }
   return entry;
 }
@@ -169,7 +200,8 @@ enum status checkpoint_file_read(struct checkpoint_file *f, const struct checkpo
                                  uint64_t from, void *out, size_t size, struct error *e) {
   must(from <= t->bytes && size <= t->bytes - from);
   if (f->header) return read_at(f, t->begin + from, out, size, e);
-  return npz_read(f->archive, (size_t)t->begin, from, out, size, e);
+  if (f->npz) return npz_read(f->npz, (size_t)t->begin, from, out, size, e);
+  return torch_file_read(f->torch, (size_t)t->begin, from, out, size, e);
 }
 
 enum status checkpoint_file_check_unchanged(const struct checkpoint_file *f, struct error *e) {

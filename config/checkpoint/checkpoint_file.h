@@ -1,5 +1,5 @@
-/* checkpoint_file: one file of a checkpoint, a safetensors file or an .npz archive; or the bytes of
- * a safetensors file in memory. */
+/* checkpoint_file: one file of a checkpoint: a safetensors file, an .npz archive or a PyTorch file;
+ * or the bytes of a safetensors file in memory. */
 #ifndef CONFIG_CHECKPOINT_FILE_H
 #define CONFIG_CHECKPOINT_FILE_H
 
@@ -16,7 +16,12 @@ struct checkpoint_file *checkpoint_file_open(const char *path, struct error *e);
 struct checkpoint_file *checkpoint_file_view(const void *bytes, size_t size, struct error *e);
 void checkpoint_file_free(struct checkpoint_file *f);
 
-bool checkpoint_file_is_archive(const struct checkpoint_file *f);
+/* The kind of file in words: "a safetensors file". */
+const char *checkpoint_file_container(const struct checkpoint_file *f);
+
+/* May several threads read any numbers at the same time? */
+bool checkpoint_file_reads_anywhere(const struct checkpoint_file *f);
+
 size_t checkpoint_file_count(const struct checkpoint_file *f);
 
 /* Describes a tensor; its name and type stay owned by the file. */

@@ -26,7 +26,7 @@ struct folder_names {
 
 struct folder_content {
   const char *usual; /* the best of the usual names in the folder, or NULL */
-  const char *torch; /* PyTorch's usual name, if the folder has it, or NULL */
+  const char *torch; /* the best of PyTorch's usual names in the folder, or NULL */
   struct folder_names checkpoints, pickles, others;
 };
 
@@ -35,17 +35,23 @@ static bool ends_with_one_of(const char *name, const char *const *ends) {
   return *ends;
 }
 
+/* The last of the usual names that the folder has, where `found` is that of earlier entries. */
+static const char *choose_usual(const char *const usual[2], const char *name, const char *found) {
+  for (size_t i = 0; i < 2; i++)
+    if (strcmp(name, usual[i]) == 0 && found != usual[1]) return usual[i];
+  return found;
+}
+
 static void sort_entry(struct folder_content *f, const char *name) {
   static const char *const checkpoints[] = {".safetensors", ".safetensors.index.json", ".npz",
                                             NULL};
-  static const char *const pickles[] = {".bin", ".pt", ".pth", NULL};
+  static const char *const pickles[] = {".bin", ".bin.index.json", ".pt", ".pth", NULL};
   static const char *const usual[] = {"model.safetensors", "model.safetensors.index.json"};
-  static const char torch[] = "pytorch_model.bin";
+  static const char *const torch[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
   const size_t length = strlen(name);
   if (name[0] == '.' || length >= NAME_SIZE || !text_is_utf8(name, length)) return;
-  for (size_t i = 0; i < 2; i++)
-    if (strcmp(name, usual[i]) == 0 && f->usual != usual[1]) f->usual = usual[i];
-  if (strcmp(name, torch) == 0) f->torch = torch;
+  f->usual = choose_usual(usual, name, f->usual);
+  f->torch = choose_usual(torch, name, f->torch);
   struct folder_names *n = ends_with_one_of(name, checkpoints) ? &f->checkpoints
                            : ends_with_one_of(name, pickles)   ? &f->pickles
                                                                : &f->others;
@@ -69,15 +75,15 @@ static void list_names(const struct folder_names *n, char *out, size_t size) {
 
 static enum status refuse_folder(const struct folder_content *f, struct error *e) {
   char names[360];
-  if (f->checkpoints.count > 0) {
-    list_names(&f->checkpoints, names, sizeof names);
+  if (f->checkpoints.count > 0 || f->pickles.count > 0) {
+    list_names(f->checkpoints.count > 0 ? &f->checkpoints : &f->pickles, names, sizeof names);
     return error_set(e, STATUS_CONFIG, "is a directory with several checkpoints, name one: %s",
                      names);
   }
-  list_names(f->pickles.count > 0 ? &f->pickles : &f->others, names, sizeof names);
+  list_names(&f->others, names, sizeof names);
   return error_set(e, STATUS_CONFIG,
-                   "is a directory without a safetensors file, an index of them or an .npz "
-                   "archive; it holds %s",
+                   "is a directory without a safetensors file, an .npz archive, a PyTorch file or "
+                   "an index of shards; it holds %s",
                    *names ? names : "no printable name");
 }
 

@@ -30,20 +30,16 @@ enum status whole_source_name_folder(const char *path, struct error *e) {
 }
 
 /* Opens a linear layer of bge-m3 in a file of its own, if a folder has it. */
-static enum status open_linear(struct checkpoint **file, bool *pickled, const char *folder,
-                               const char *stem, struct error *e) {
+static enum status open_linear(struct checkpoint **file, const char *folder, const char *stem,
+                               struct error *e) {
   static const char *const endings[] = {".safetensors", ".npz", ".pt"};
-  enum { ENDINGS = sizeof endings / sizeof *endings, PICKLE = ENDINGS - 1, NAME_SIZE = 32 };
-  for (size_t i = 0; i < ENDINGS && !*file && !e->status; i++) {
+  enum { NAME_SIZE = 32 };
+  for (size_t i = 0; i < sizeof endings / sizeof *endings && !*file && !e->status; i++) {
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%s%s", stem, endings[i]);
     char *path = file_path(folder, name);
     if (!path) return error_no_memory(e);
-    const bool there = file_is_there(path);
-    if (there && i == PICKLE)
-      *pickled = true;
-    else if (there)
-      *file = checkpoint_open(path, e);
+    if (file_is_there(path)) *file = checkpoint_open(path, e);
     free(path);
   }
   return e->status;
@@ -53,7 +49,7 @@ static enum status open_linear(struct checkpoint **file, bool *pickled, const ch
 static enum status open_projection(struct whole_source *s, const char *folder, struct error *e) {
   static const char stem[] = "colbert_linear";
   struct checkpoint *file = NULL;
-  if (open_linear(&file, &s->pickled_each, folder, stem, e) || !file) return e->status;
+  if (open_linear(&file, folder, stem, e) || !file) return e->status;
   const struct checkpoint_entry *weight = checkpoint_find(file, "weight");
   if (s->dense->file || s->each)
     error_set(e, STATUS_CONFIG, "%s beside a Dense module is not supported", stem);
@@ -80,8 +76,7 @@ static enum status open_files(struct whole_source *s, const char *path, struct e
   s->file = checkpoint_open(place, e);
   free(place);
   if (!s->file) return e->status;
-  if (open_linear(&s->weigher, &s->pickled, path, "sparse_linear", e) ||
-      open_projection(s, path, e))
+  if (open_linear(&s->weigher, path, "sparse_linear", e) || open_projection(s, path, e))
     return whole_source_name_folder(path, e);
   const char *tensors = checkpoint_path(s->file);
   s->config = read_document(file_beside(tensors, "config.json"), e);

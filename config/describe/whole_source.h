@@ -66,11 +66,9 @@ struct whole_source {
 
   struct checkpoint *file;
   json_t *config, *generation; /* config.json, generation_config.json; NULL: there is none */
-  bool pickled;                /* whether there is only sparse_linear.pt, */
-  bool pickled_each;           /* or only colbert_linear.pt */
   bool each;                   /* the dense layers are for vectors of rows */
   struct whole_late late;
-  struct checkpoint *weigher; /* sparse_linear.safetensors or .npz of a folder, or NULL */
+  struct checkpoint *weigher; /* sparse_linear of a folder, or NULL */
   json_t *sentences;          /* config_sentence_transformers.json of a folder, or NULL */
 
   /* From modules.json. */

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 import zipfile
 
+import torch_file
 from support import (BIN, MODE, PATIENCE, Case, Layer, Server, attend, clean_environment, preloaded,
                      randoms, safetensors_bytes, wait_until)
 
@@ -48,7 +49,10 @@ class Containers(Case):
                  "model.safetensors.index.json": json.dumps({
                      "metadata": {"total_size": 1},
                      "weight_map": {n: f for f, held in halves.items() for n in held}}).encode()}
-        cls.checkpoints = list(files)
+        cls.checkpoints = [*files, "torch.bin"]
+        torch_file.write(os.path.join(cls.folder, "torch.bin"),
+                         {name: ("F32", shape, struct.pack(f"<{len(numbers)}f", *numbers))
+                          for name, (shape, numbers) in tensors.items()})
         # what the index does not place in a shard is not there: each holds all, the other's wrong
         for name, held in halves.items():
             files[name] = safetensors_bytes({
@@ -97,7 +101,8 @@ class Containers(Case):
         try:
             with open(control, "r+b") as file, mmap.mmap(file.fileno(), 24) as shared:
                 env = clean_environment({"LD_PRELOAD": library, "FAILMALLOC": control})
-                self.every_allocation("deflated.npz", 1, shared, env)
+                for name in "deflated.npz", "torch.bin":
+                    self.every_allocation(name, 1, shared, env)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -7,19 +7,17 @@ import hashlib
 import json
 import math
 import os
-import pickle
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 
 import numpy as np
 
 import families
 import modules
+import torch_file
 from families import DTYPES, FAMILIES, File
-from support import MODE, Case, Server, attend
+from support import MODE, ROOT, Case, Server, attend
 
 WEIGHTS = 2e-6  # absolute; outputs: times the root of the hidden size
 
@@ -541,14 +539,32 @@ class Inspect(FamilyCase):
         self.checked(config)
         self.served_right(config, layers, "plain")
 
+    def test_torch(self):
+        """PyTorch's file alone in a folder; within the checkpoint of a training run."""
+        file = File(5)
+        layers = families.plain(file)
+        for folder, inside in (("torch", None), ("run", "state_dict")):
+            os.mkdir(os.path.join(self.folder, folder))
+            torch_file.write(os.path.join(self.folder, folder, "pytorch_model.bin"),
+                             {name: (dtype, list(array.shape), array.tobytes())
+                              for name, (dtype, array) in file.tensors.items()}, inside)
+            text = self.inspect(folder, *self.heads_said("plain", layers))
+            self.tensors_are_listed(text, file, "torch")
+            config = self.models_of(text, "torch")
+            self.checked(config)
+            self.served_right(config, layers, "plain")
+
     def test_what_cannot_be_inspected(self):
+        torch = os.path.join(ROOT, "tests", "golden", "torch")
         for name, content in (("empty.safetensors", b""), ("text.safetensors", b"not a checkpoint"),
                               ("cut.npz", b"PK\x03\x04"), ("x.index.json", b"{}")):
             with open(os.path.join(self.folder, name), "wb") as out:
                 out.write(content)
         for words in (["missing.safetensors"], ["empty.safetensors"], ["text.safetensors"],
                       ["cut.npz"], ["x.index.json"], ["."], [], ["--models"], ["a", "b"],
-                      ["--what", "empty.safetensors"]):
+                      ["--what", "empty.safetensors"], [os.path.join(torch, "legacy.bin")],
+                      *([os.path.join(torch, "refused", name)]
+                        for name in sorted(os.listdir(os.path.join(torch, "refused"))))):
             with self.subTest(words):
                 status, out, err = attend("inspect", *words, cwd=self.folder)
                 self.assertEqual((status, out), (2, b""), err)
@@ -565,60 +581,6 @@ class Inspect(FamilyCase):
 
 
 add_tests(Inspect)
-
-
-TORCH = '''
-import pickle
-import numpy
-
-class Tensor:
-    def __init__(self, numbers):
-        self.numbers = numbers
-
-    def float(self):
-        return self
-
-    def numpy(self):
-        return numpy.array(self.numbers, numpy.float32)
-
-def load(path, map_location):
-    assert map_location == "cpu"
-    with open(path, "rb") as file:
-        return {name: Tensor(numbers) for name, numbers in pickle.load(file).items()}
-'''
-
-
-class Pickles(FamilyCase):
-    """PyTorch's own file is refused with a command, and the command makes a checkpoint of it."""
-
-    def test_the_command_converts_the_file(self):
-        file = File(5)
-        layers = families.plain(file)
-        folder = os.path.join(self.folder, "it's $HOME; \"x\" `y`")
-        os.mkdir(folder)
-        os.mkdir(os.path.join(self.folder, "modules"))
-        with open(os.path.join(self.folder, "modules", "torch.py"), "w") as out:
-            out.write(TORCH)
-        with open(os.path.join(folder, "pytorch_model.bin"), "wb") as out:
-            pickle.dump({name: array.tolist() for name, (_, array) in file.tensors.items()}, out, 2)
-        definition = dict(layers["all"].definition, checkpoint=os.path.basename(folder))
-        with open(os.path.join(self.folder, "attend.json"), "w") as out:
-            json.dump({"models": {"m": definition}}, out)
-        for words in (["inspect", folder], ["inspect", os.path.join(folder, "pytorch_model.bin")],
-                      ["check", "--config", os.path.join(self.folder, "attend.json")]):
-            status, _, err = attend(*words)
-            self.assertEqual((status, len(err.splitlines())), (2, 1), err)
-            self.assertIn("convert it to .npz: python3 -c ", err)
-        command = err[err.index("python3 -c"):]
-        done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False, env=dict(
-            os.environ, PYTHONPATH=os.path.join(self.folder, "modules"),
-            PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"]))
-        self.assertEqual((done.returncode, done.stderr), (0, b""), command)
-        self.assertEqual(sorted(os.listdir(folder)), ["pytorch_model.bin", "pytorch_model.npz"])
-        server = self.serve({"m": definition})
-        ask = next(asks(layers["all"], np.random.default_rng(1)))
-        self.ask(server, "m", layers["all"], ask, "a folder")
-        server.stop()
 
 
 class Size(FamilyCase):

@@ -11,9 +11,9 @@ import unittest
 import numpy
 
 import golden
+from folders import read_tensors, write_folder
 from support import Server, ServerCase, attend, safetensors_bytes
-from test_fill import LEVELS, write_folder
-from test_whole import read_safetensors as read_tensors
+from test_fill import LEVELS
 
 WIDTH, HEADS, SIZE, LONGEST = 24, 3, 7, 32
 WORDS = ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", "!", "[Q] ", "[D]"]

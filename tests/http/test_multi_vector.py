@@ -9,6 +9,7 @@ import unittest
 import numpy
 
 import golden
+import torch_file
 from forms import read_base64, read_safetensors
 from support import Server, ServerCase, attend, safetensors_bytes
 from test_fill import LEVELS, WORDS, write_folder
@@ -16,16 +17,20 @@ from test_fill import LEVELS, WORDS, write_folder
 DENSE = "sentence_transformers.models."
 
 
-def add_projection(model, width, size=5, seed=3, npz=False, **changes):
+def add_projection(model, width, size=5, seed=3, form="safetensors", **changes):
     """colbert_linear of bge-m3 in a folder; returns its tensors, too."""
     rng = numpy.random.default_rng(seed)
     layer = {"weight": numpy.float32(rng.normal(0, 0.5, (size, width))), "bias": numpy.float32(rng.normal(0, 0.1, size)),
              **changes}
     layer = {name: x for name, x in layer.items() if x is not None}
-    if npz:
-        numpy.savez(os.path.join(model["transformer"], "colbert_linear.npz"), **layer)
+    path = os.path.join(model["transformer"], f"colbert_linear.{form}")
+    if form == "npz":
+        numpy.savez(path, **layer)
         return layer
-    with open(os.path.join(model["transformer"], "colbert_linear.safetensors"), "wb") as file:
+    if form == "pt":
+        torch_file.write_arrays(path, layer)
+        return layer
+    with open(path, "wb") as file:
         file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in layer.items()}))
     return layer
 
@@ -47,13 +52,12 @@ class MultiVector(ServerCase):
         cls.case = next(case for name, case in golden.cases("encode") if name == "bert-a")
         cls.models = {name: write_folder(at(name), of, words) for name, of, words in
                       (("a", "bert-a", None), ("npz", "bert-a", None), ("words", "bert-mlm", WORDS),
-                       ("huge", "bert-a", None), ("pickled", "bert-a", None))}
-        cls.layer = {"a": add_projection(cls.models["a"], 32), "npz": add_projection(cls.models["npz"], 32, 40, npz=True,
-                                                                                     bias=None),
+                       ("huge", "bert-a", None), ("torch", "bert-a", None))}
+        cls.layer = {"a": add_projection(cls.models["a"], 32),
+                     "npz": add_projection(cls.models["npz"], 32, 40, form="npz", bias=None),
+                     "torch": add_projection(cls.models["torch"], 32, form="pt"),
                      "words": add_projection(cls.models["words"], 24)}
         add_projection(cls.models["huge"], 32, weight=numpy.full((5, 32), 3e38, numpy.float32))
-        with open(os.path.join(at("pickled"), "colbert_linear.pt"), "wb") as file:
-            file.write(b"PK")
         cls.models["words"]["pool"] = "multi_vector"
         cls.models["bare"] = golden.definition("bert-a")
         return Server({"models": cls.models, "default_model": "words"}, "--text-embeddings-inference", "true")
@@ -80,7 +84,7 @@ class MultiVector(ServerCase):
         for level in LEVELS:
             server = self.server if level is None else Server({"models": self.models}, env={"ATTEND_CPU": level})
             try:
-                for model in "a", "npz":
+                for model in "a", "npz", "torch":
                     with self.subTest(model=model, level=level):
                         got = self.ask(model, server, pool="multi_vector", **request)
                         self.assertNotIn("vector_lens", got)
@@ -143,7 +147,6 @@ class MultiVector(ServerCase):
         self.assertEqual(model["pools"][-1], "multi_vector")
         self.assertEqual(sum(one["parameters"] for one in model["pieces"]), model["parameters"])
         self.assertNotIn("multi_vector", self.ok(self.server.get("/v1/models/bare"))["tasks"])
-        self.assertIn("colbert_linear.pt is not read", self.ok(self.server.get("/v1/models/pickled"))["notes"][0])
         self.assertNotIn("heads", self.ask("a", tokens=[[5, 6]]))
         self.assertIn("heads", self.ok(self.server.post("/v1/models/words/heads", {"tokens": [[5, 6]]})))
 

@@ -10,6 +10,7 @@ import unittest
 import numpy
 
 import golden
+import torch_file
 from support import Server, ServerCase, attend, safetensors_bytes
 from test_fill import LEVELS, WORDS, write_folder
 
@@ -62,10 +63,13 @@ def own_weights(rows, tokens, layer, special):
     return dict(sorted(found.items()))
 
 
-def add_own(model, seed=7, width=24, **changes):
-    """sparse_linear of bge-m3 in a folder; returns its tensors, too."""
+def add_own(model, seed=7, width=24, torch=False, **changes):
+    """sparse_linear of bge-m3 in a folder, maybe as PyTorch's file; returns its tensors, too."""
     rng = numpy.random.default_rng(seed)
     layer = {"weight": numpy.float32(rng.normal(0, 0.5, (1, width))), "bias": numpy.float32([0.1]), **changes}
+    if torch:
+        torch_file.write_arrays(os.path.join(model["transformer"], "sparse_linear.pt"), layer)
+        return layer
     with open(os.path.join(model["transformer"], "sparse_linear.safetensors"), "wb") as file:
         file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in layer.items()}))
     return layer
@@ -86,10 +90,7 @@ class Sparse(ServerCase):
                                                                        numpy.full((24, 24), 3e38, numpy.float32)}))
         for name, of, words in ("own", "bert-a", None), ("own_words", "bert-mlm", WORDS):
             cls.models[name] = write_folder(at(name), of, words)
-        cls.models["pickled"] = write_folder(at("pickled"), "bert-a")
-        with open(os.path.join(at("pickled"), "sparse_linear.pt"), "wb") as file:
-            file.write(b"PK")
-        cls.own = {"own": add_own(cls.models["own"], width=32), "own_words": add_own(cls.models["own_words"])}
+        cls.own = {"own": add_own(cls.models["own"], width=32), "own_words": add_own(cls.models["own_words"], torch=True)}
         return Server({"models": cls.models, "default_model": "max"}, "--text-embeddings-inference", "true")
 
     @classmethod
@@ -289,7 +290,6 @@ class Sparse(ServerCase):
             with open(file, "w", encoding="utf-8") as out:
                 json.dump({"models": {"m": model}}, out)
             self.assertIn(words, attend("check", "--config", file)[2])
-        self.assertIn("sparse_linear.pt is not read", self.ok(self.server.get("/v1/models/pickled"))["notes"][0])
         self.assertIn("Normalize after a SpladePooling is not supported",
                       reason("normal", {}, ["sentence_transformers.models.Normalize"]))
         self.assertIn('pool: "sparse" requires a masked language modeling head or sparse_linear',

@@ -10,6 +10,7 @@ import unittest
 
 import numpy
 
+import torch_file
 from folders import read_tensors
 from support import MODE, ROOT, Case, Server, attend, preloaded, safetensors_bytes
 
@@ -86,10 +87,10 @@ class Whole(Case):
         self.assertIn("vocabulary: 5 in the configuration, but tensor", err)
 
     def test_shards_and_archives(self):
-        """Of the same numbers, however they lie in files, the same model is made."""
+        """The same numbers make the same model, in files of every kind."""
         source = os.path.join(GOLDEN, "distilbert-b")
         tensors = read_tensors(os.path.join(source, "model.safetensors"))
-        for name in ("npz", "shards"):
+        for name in ("npz", "shards", "torch", "torch-shards"):
             os.mkdir(os.path.join(self.folder, name))
             shutil.copy(os.path.join(source, "config.json"), os.path.join(self.folder, name))
         numpy.savez(os.path.join(self.folder, "npz", "weights.npz"),
@@ -104,11 +105,22 @@ class Whole(Case):
             with open(os.path.join(self.folder, "shards", file), "wb") as out:
                 out.write(safetensors_bytes(some))
         write_json(self.folder, "shards/model.safetensors.index.json", {"weight_map": index})
+        torch_file.write_arrays(os.path.join(self.folder, "torch", "pytorch_model.bin"), tensors)
+        index = {}
+        for i in range(2):
+            file, some = f"pytorch_model-{i}.bin", {name: tensors[name] for name in list(tensors)[i::2]}
+            torch_file.write_arrays(os.path.join(self.folder, "torch-shards", file), some)
+            index.update(dict.fromkeys(some, file))
+        write_json(self.folder, "torch-shards/pytorch_model.bin.index.json", {"weight_map": index})
         status, _, err = self.check({"whole": {"transformer": source}, "npz": {"transformer": "npz"},
-                                     "shards": {"transformer": "shards"}})
+                                     "shards": {"transformer": "shards"}, "torch": {"transformer": "torch"},
+                                     "torch-shards": {"transformer": "torch-shards"}})
         self.assertEqual(status, 0, err)
         digests = re.findall(r"sha256=(\w+)", err)
-        self.assertEqual((len(digests), len(set(digests))), (3, 1), err)
+        self.assertEqual((len(digests), len(set(digests))), (5, 1), err)
+        with open(os.path.join(self.folder, "shards", "pytorch_model.bin"), "wb") as out:  # is not read
+            out.write(b"no checkpoint")
+        self.assertEqual(self.check({"shards": {"transformer": "shards"}})[0], 0)
 
     def test_inspect(self):
         folder = os.path.join(self.folder, "mini")

@@ -207,8 +207,8 @@ static void what_is_no_file_is_told(void **state) {
   open_ill(p->file, ": is not a regular file");
   unlink(p->file);
   assert_int_equal(mkdir(p->file, 0700), 0);
-  open_ill(p->file, ": is a directory without a safetensors file, an index of them or an .npz "
-                    "archive; it holds no printable name");
+  open_ill(p->file, ": is a directory without a safetensors file, an .npz archive, a PyTorch "
+                    "file or an index of shards; it holds no printable name");
   rmdir(p->file);
   assert_int_equal(symlink(path, path), 0);
   open_ill(path, ": Too many levels of symbolic links");
@@ -229,6 +229,9 @@ static void other_files_are_told_by_their_first_bytes(void **state) {
   char path[160];
   path_of(p, "1.safetensors", path);
 #define OF(bytes) bytes, sizeof bytes - 1
+#define TORCH                                                                                  \
+  ": is a pickle outside a zip archive, as torch.save wrote before PyTorch 1.6, which is not " \
+  "supported: load it with torch.load(..., weights_only=True) and save it again with torch.save"
   static const struct {
     const char *bytes;
     size_t size;
@@ -245,6 +248,8 @@ static void other_files_are_told_by_their_first_bytes(void **state) {
        ": is a GGUF file, which is not supported: use the safetensors version of the model"},
       {OF("version https://git-lfs.github.com/spec/v1\noid sha256:"),
        ": is a Git LFS pointer: run git lfs pull"},
+      {OF("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."), TORCH},
+      {OF("\x80\x05\x95\x10\1\1\1\1}\x94."), TORCH},
       {OF("\x80\x06\x95\x10\1\1\1\1"),
        ": the header's length, 72340173099435648, is over 100000000 bytes; is this safetensors?"},
       {OF("        "),

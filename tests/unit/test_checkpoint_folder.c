@@ -1,5 +1,4 @@
-/* test_checkpoint_folder: which file of a folder is the checkpoint, and what is said of PyTorch's
- * own files. */
+/* test_checkpoint_folder: which file of a folder is the checkpoint. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,9 +13,6 @@
 
 #include "config/checkpoint/checkpoint.h"
 #include "config/checkpoint/checkpoint_folder.h"
-#include "config/checkpoint/checkpoint_torch.h"
-#include "tests/support/npz_make.h"
-#include "tests/support/place.h"
 
 enum { NAMES_MOST = 24 };
 
@@ -95,6 +91,8 @@ static void a_folder_means_one_file(void **state) {
   means_the_first(f, "layer.npz .hidden.npz");
   means_the_first(f, "x.safetensors.index.json config.json");
   means_the_first(f, "pytorch_model.bin training_args.bin optimizer.pt");
+  means_the_first(f, "pytorch_model.bin.index.json pytorch_model.bin pytorch_model-00001.bin");
+  means_the_first(f, "x.bin.index.json config.json");
   means_the_first(f, "net.pth config.json");
 }
 
@@ -108,8 +106,9 @@ static void refused(struct filled *f, const char *detail) {
   empty(f);
 }
 
-#define NONE \
-  "is a directory without a safetensors file, an index of them or an .npz archive; it holds "
+#define NONE                                                                                   \
+  "is a directory without a safetensors file, an .npz archive, a PyTorch file or an index of " \
+  "shards; it holds "
 
 static void a_folder_that_does_not_tell_is_listed(void **state) {
   struct filled *f = *state;
@@ -131,7 +130,7 @@ static void a_folder_that_does_not_tell_is_listed(void **state) {
   add(f, "b.pt", "", 0);
   add(f, "a.bin", "", 0);
   add(f, "config.json", "", 0);
-  refused(f, NONE "a.bin, b.pt");
+  refused(f, "is a directory with several checkpoints, name one: a.bin, b.pt");
   memset(name, 'x', 130);
   strcpy(name + 130, ".npz");
   add(f, name, "", 0);
@@ -149,74 +148,12 @@ static void a_folder_that_cannot_be_read_is_told(void **state) {
   chmod(f->folder, 0700);
 }
 
-/* --- PyTorch's own files --- */
-
-#define TORCH                                                                                    \
-  "is a PyTorch pickle, which is not supported: convert it to .npz: "                            \
-  "python3 -c \"import sys, torch, numpy; numpy.savez(sys.argv[2], **{k: v.float().numpy() for " \
-  "k, v in torch.load(sys.argv[1], map_location='cpu').items()})\" "
-
-static void advised(const char *path, const char *words) {
-  struct error e = {0};
-  assert_int_equal(checkpoint_torch_refuse(path, &e), STATUS_CONFIG);
-  if (!strstr(e.detail, words)) fail_msg("\"%s\" does not say \"%s\"", e.detail, words);
-}
-
-static void the_command_has_the_files_own_name(void **state) {
-  (void)state;
-  char path[400] = "/tmp";
-  advised("model.pt", TORCH "model.pt model.npz");
-  advised("a.b/pytorch_model.bin", TORCH "a.b/pytorch_model.bin a.b/pytorch_model.npz");
-  advised("a.b/weights", TORCH "a.b/weights a.b/weights.npz");
-  advised(".pt", TORCH ".pt .pt.npz");
-  advised("my net.pt", TORCH "'my net.pt' 'my net.npz'");
-  advised("it's $HOME`x`.pt", TORCH "'it'\\''s $HOME`x`.pt' 'it'\\''s $HOME`x`.npz'");
-  while (strlen(path) < 200) strcat(path, "/folder");
-  strcat(path, "/net.pt");
-  advised(path, ": convert it to .npz in its folder: python3 ");
-  advised(path, "items()})\" net.pt net.npz");
-  memset(path, 'x', 300);
-  advised(path, "which is not supported: save its tensors with numpy.savez");
-  memset(path, '\'', 60); /* of each a shell needs four characters */
-  path[60] = '\0';
-  advised(path, "which is not supported: save its tensors with numpy.savez");
-}
-
-/* They are recognised by what they hold, alone and in a folder. */
-static void pickles_are_recognised_by_their_contents(void **state) {
-  struct filled *f = *state;
-  char path[256], words[700];
-  static const char legacy[] = "\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.";
-  static const char newest[] = "\x80\x05\x95\x10\1\1\1\1}\x94.";
-  path_of(f, "pytorch_model.bin", path);
-  snprintf(words, sizeof words, TORCH "%s %s/pytorch_model.npz", path, f->folder);
-  for (int i = 0; i < 3; i++) {
-    struct error e = {0};
-    if (i == 0) add(f, "pytorch_model.bin", legacy, sizeof legacy - 1);
-    if (i == 1) add(f, "pytorch_model.bin", newest, sizeof newest - 1);
-    if (i == 2) {
-      struct npz_made z = npz_make(path);
-      npz_add(&z, "pytorch_model/data.pkl", npy_make(1, "", "", 0), NPZ_STORED);
-      npz_add(&z, "pytorch_model/data/0", npy_make(1, "", "", 0), NPZ_STORED);
-      npz_write(&z);
-      snprintf(f->name[f->count++], sizeof *f->name, "pytorch_model.bin");
-    }
-    assert_null(checkpoint_open(i == 1 ? f->folder : path, &e));
-    assert_int_equal(e.status, STATUS_CONFIG);
-    assert_memory_equal(e.detail, path, strlen(path));
-    assert_non_null(strstr(e.detail, words));
-    empty(f);
-  }
-}
-
 int main(void) {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
   const struct CMUnitTest tests[] = {
       IN_FOLDER(a_folder_means_one_file),
       IN_FOLDER(a_folder_that_does_not_tell_is_listed),
       IN_FOLDER(a_folder_that_cannot_be_read_is_told),
-      cmocka_unit_test(the_command_has_the_files_own_name),
-      IN_FOLDER(pickles_are_recognised_by_their_contents),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

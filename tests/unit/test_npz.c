@@ -353,7 +353,7 @@ static void archives_that_are_none_are_named(void **state) {
   struct bytes b = {.size = sizeof empty};
   memcpy(b.at, empty, sizeof empty);
   store(p->file, &b);
-  static const char none[] = "a zip archive without a member whose name ends with .npy";
+  static const char none[] = "a zip archive with neither a member whose name ends with .npy";
   open_ill(p->file, none);
   struct npz_made z = npz_make(p->file);
   npz_add(&z, "data.pkl", npy_make(1, "", "", 0), NPZ_STORED);
