@@ -2,9 +2,14 @@
 
 MultiheadAttention has the names and shapes of torch.nn.MultiheadAttention with `batch_first`, and
 random weights."""
+import os
+import sys
 import types
 
 import numpy as np
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import torch_file  # of tests/http
 
 RANDOM = np.random.default_rng(0)
 
@@ -29,6 +34,10 @@ def tensor(x):
 
 def randn(*shape):
     return tensor(RANDOM.standard_normal(shape, dtype=np.float32))
+
+
+def save(state, path):
+    torch_file.write_arrays(path, state)
 
 
 def ones(*shape):
