@@ -176,8 +176,8 @@ _Static_assert(offsetof(struct stack_run, run) == 0, "a run is the first member 
 static inline struct stack_run *stack_run_of(const struct run *r) { return (struct stack_run *)r; }
 
 extern const struct stack_step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_pool, stack_step_output, stack_step_own_tokens, stack_step_transform,
-    stack_step_weigh, stack_step_sparse;
+    stack_step_pool, stack_step_match, stack_step_output, stack_step_own_tokens,
+    stack_step_transform, stack_step_weigh, stack_step_sparse;
 
 /* Computes a span unit by unit, by the step's `each`: stack_compute_kernels as kernels need it (see
  * kernel_enter), stack_compute without. */
@@ -262,5 +262,8 @@ double stack_sparse_work(const struct stack *s, const struct stack_run *r);
 
 /* Operations for pooling a run, about. */
 double stack_pool_work(const struct stack *s, const struct stack_run *r);
+
+/* The same for the similarities. */
+double stack_match_work(const struct stack_run *r);
 
 #endif

@@ -92,6 +92,18 @@ struct stack_lens {
   float *log_probability; /* [targets, lens_count] */
 };
 
+/* The vectors of one item, if rows are vectors. */
+struct stack_kept {
+  size_t count; /* at least 1 */
+  size_t first; /* vectors of all items before it */
+};
+
+/* The similarity of each item to one of them, the query: MaxSim. */
+struct stack_match {
+  size_t query;
+  const struct stack_kept *of; /* [items] */
+};
+
 struct stack_run {
   struct run run; /* the first member */
 
@@ -108,11 +120,12 @@ struct stack_run {
   const size_t *kept; /* [keeps] the rows of the run whose vectors are made, rising, if
                          each row is one; NULL: all rows */
   size_t keeps;
-  const size_t *left_out;       /* [items] how many first rows of an item its mean or maximum
-                                   ignores; other rows follow. NULL: none */
-  enum stack_function function; /* of classes */
-  size_t dimensions;            /* of a vector: how many first numbers are kept; 0: all */
-  bool normalize;               /* a vector then gets length 1, unless all its numbers are 0 */
+  const struct stack_match *match; /* NULL: similarities are not requested */
+  const size_t *left_out;          /* [items] how many first rows of an item its mean or maximum
+                                      ignores; other rows follow. NULL: none */
+  enum stack_function function;    /* of classes */
+  size_t dimensions;               /* of a vector: how many first numbers are kept; 0: all */
+  bool normalize;                  /* a vector then gets length 1, unless all its numbers are 0 */
   const int32_t *targets; /* [rows] of a stack with an output: the token whose log probability is
                              requested, or -1; NULL: of no row */
   size_t top;             /* how many of the most likely tokens each row with a target lists */
@@ -141,6 +154,7 @@ struct stack_run {
                                are `outputs` if each is a vector as it is */
   float *embedding;         /* hidden state 0, [rows, d]; NULL: not requested */
   float *log_probabilities; /* [rows], 0 where there is no target; NULL: there are none */
+  float *similarity;        /* [items], of the query itself not set; NULL: there are none */
   struct stack_weights_of_tokens sparse;
   float *logits;                /* [rows, V]; NULL: not requested */
   int32_t *top_tokens;          /* [rows, top_count] the most likely first, of equals the lower */

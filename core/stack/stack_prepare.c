@@ -254,6 +254,7 @@ static enum status place_outputs(const struct stack_preparing *p) {
   if (!size_mul(stack_vectors(r), r->output_size, &count))
     return error_limit(p->e, "max_answer_bytes", "the outputs exceed the address space");
   r->outputs = stack_alloc(p, count, sizeof(float));
+  if (r->match) r->similarity = stack_alloc(p, r->geometry.items, sizeof(float));
   return p->e->status;
 }
 
@@ -393,7 +394,7 @@ enum status stack_prepare(const struct stack *s, struct stack_run *r, struct are
   if (place_outputs(p) || place_logs(p) || place_lens(p) || place_logits(p) || place_sparse(p))
     return e->status;
   show_rows(p);
-  r->run.work += rows_work + stack_pool_work(s, r) + stack_sparse_work(s, r);
+  r->run.work += rows_work + stack_pool_work(s, r) + stack_match_work(r) + stack_sparse_work(s, r);
   if (r->generation) rounds_begin(s, r);
   if (r->ablation && ablation_prepare(p, layers_work)) return e->status;
   if (r->source) r->source->run.whole = r->source->run.work + fmax(r->run.whole, r->run.work);

@@ -10,10 +10,10 @@
  *     join: residual, norm                   join: residual, norm of the feed-forward
  *     up, down                               up, down
  *     join: residual, norm                   join: residual, norm of the next layer or the last
- *   pool                                   logits, next, search, turn_keys, copy_out,
+ *   pool, match                            logits, next, search, turn_keys, copy_out,
  *                                          copy_results, prefix_store, release
  *
- * An output adds logit_lens before each layer of a forward pass and after `pool` the steps
+ * An output adds logit_lens before each layer of a forward pass and after `match` the steps
  * `output`, transform, weigh and sparse; `own_tokens` is in their place where rows weigh their own
  * tokens. The steps from `look` to `output` of a layer are core/attention's, the others are tables
  * stack_step_*. A step that a run does not need has no units in it. */
@@ -164,6 +164,7 @@ static void list_forward(struct program_lists *l) {
   const size_t none = s->form.layers; /* the layer of a step that belongs to none */
   add_layers(l, true);
   add_step(l, &stack_step_pool, none);
+  add_step(l, &stack_step_match, none);
   add_output(l, &stack_step_output, none);
   add_sparse(l);
   s->program = (struct program){.step = l->list, .steps = (unsigned)l->steps};

@@ -47,6 +47,14 @@ static const struct texts *make_texts(const struct contract_reading *read, bool 
   return t;
 }
 
+/* Has the run compare the vectors of documents with those of the query. */
+static enum status match(const struct contract_reading *read, struct stack_request *out) {
+  struct stack_match *m = arena_alloc(read->arena, 1, sizeof *m, read->e);
+  if (m) *m = (struct stack_match){.query = read->texts->items, .of = out->kept};
+  out->main.run->match = m;
+  return read->e->status;
+}
+
 enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *read,
                         const char *documents, struct stack_request *out) {
   const struct dialect_name names[] = {{"/text", documents}, {"/tokens", documents}, {NULL, NULL}};
@@ -70,7 +78,7 @@ enum status ranking_ask(struct dialect_stack *s, const struct contract_reading *
   stack_tokenize_first(&s->values.prompt, s->whole, stack_tokenize_prompts[WHOLE_TEXT_DOCUMENT]);
   stack_tokenize_first(&s->values.query_prompt, s->whole, stack_tokenize_prompts[WHOLE_TEXT_QUERY]);
   if (dense && dialect_stack_pool(s)) return read->e->status;
-  if (!dialect_stack_check(s, names, out)) return STATUS_OK;
+  if (!dialect_stack_check(s, names, out)) return out->kept ? match(read, out) : STATUS_OK;
   /* An error about the text after the documents is one about the query. */
   char last[ERROR_POINTER_SIZE];
   snprintf(last, sizeof last, "%s/%zu", documents, read->texts->items);
@@ -108,24 +116,6 @@ static float dot_sparse(const struct stack_run *run, size_t one, size_t other) {
   return (float)sum;
 }
 
-/* MaxSim: the sum over the query's vectors of the greatest dot product with a document's. */
-static float max_similarity(const struct stack_request *r, size_t document, size_t query) {
-  const struct stack_run *run = r->main.run;
-  const struct stack_kept *d = &r->kept[document], *q = &r->kept[query];
-  const size_t size = run->output_size;
-  double sum = 0;
-  for (size_t i = 0; i < q->count; i++) {
-    const float *row = run->outputs + (q->first + i) * size;
-    float best = ranking_dot(row, run->outputs + d->first * size, size);
-    for (size_t k = 1; k < d->count; k++) {
-      const float dot = ranking_dot(row, run->outputs + (d->first + k) * size, size);
-      best = dot > best ? dot : best;
-    }
-    sum += best;
-  }
-  return (float)sum;
-}
-
 /* --- the list --- */
 
 /* The documents of a response: a list that one worker sorts and writes. */
@@ -142,7 +132,7 @@ struct ranking {
 static float score_of(const struct ranking *k, size_t document) {
   const struct stack_run *run = k->request->main.run;
   const size_t size = run->output_size, query = k->documents->items;
-  if (k->request->kept) return max_similarity(k->request, document, query);
+  if (run->match) return run->similarity[document];
   const float *output = run->outputs + document * size;
   if (k->request->classes_of) return *output;
   if (run->want_sparse) return dot_sparse(run, document, query);

@@ -236,6 +236,9 @@ class Late(ServerCase):
                                          skiplist_words=[])
         cls.folders["unmarked"].recipe.marker = {"query": "", "document": ""}
         cls.models = {name: folder.definition for name, folder in cls.folders.items()}
+        decoder = write_folder(at("decoder"), "qwen2-a", None, (), {"architectures": ["HF_ColBERT"]},
+                               **{"linear.weight": matrix(SIZE, 32, 8)})
+        cls.models["decoder"] = decoder
         for name, query in ("window", {}), ("window_bare", {"do_query_expansion": False}):
             cls.models[name] = pylate(at(name), None, "qwen2-bidirectional-window", **query).definition
         return Server({"models": cls.models, "default_model": "colbert"}, "--text-embeddings-inference", "true")
@@ -324,6 +327,15 @@ class Late(ServerCase):
             own = len(bare["outputs"])
             self.assertEqual((len(padded["outputs"]), padded["outputs"][:own]), (10, bare["outputs"]))
             self.assertEqual(len({json.dumps(row) for row in padded["outputs"]}), 10)
+
+    def test_decoder(self):
+        tokens, layer = [[5, 6, 7, 8], [9]], numpy.float64(matrix(SIZE, 32, 8))
+        hidden = self.ask("decoder", tokens=tokens, pool="none")["outputs"]
+        got = self.ask("decoder", tokens=tokens)
+        for rows, outputs, positions in zip(hidden, got["outputs"], got["positions"], strict=True):
+            x = numpy.float64(rows) @ layer.T
+            numpy.testing.assert_allclose(outputs, x / numpy.linalg.norm(x, axis=1, keepdims=True), 1e-4, 1e-4)
+            self.assertEqual(positions, list(range(len(rows))))
 
     # --- responses ---
 

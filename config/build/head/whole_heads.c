@@ -119,11 +119,11 @@ static enum status find_dense_matrix(const struct whole_dense *d, const char *st
   return biased ? whole_find_set(&m->bias, bias, 1, e) : STATUS_OK;
 }
 
-/* Finds a dense layer among the model's own tensors: only an encoder has one. */
+/* Finds a dense layer among the model's own tensors: of decoders, only that of ColBERT. */
 static enum status find_own_dense(const struct whole_heading *f) {
   const bool late = f->p->source.late.own;
   const char *stem = late ? "linear" : f->stack->family->stem[WHOLE_DENSE];
-  if (!stem || whole_plan_side(f->p, f->stack) != WHOLE_ENCODER) return STATUS_OK;
+  if (!stem || (!late && whole_plan_side(f->p, f->stack) != WHOLE_ENCODER)) return STATUS_OK;
   const struct checkpoint_entry *weight = find_end(f->p, stem, ".weight");
   if (late && !weight)
     return error_set(f->e, STATUS_CONFIG,

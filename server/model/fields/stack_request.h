@@ -45,12 +45,6 @@ struct stack_scored {
   size_t first; /* targets of all items before it */
 };
 
-/* The vectors of one item. */
-struct stack_kept {
-  size_t count; /* at least 1 */
-  size_t first; /* vectors of all items before it */
-};
-
 struct stack_request {
   struct stack_side source; /* what main attends to across; it may have no stack */
   struct stack_side main;   /* what encodes, scores or generates */
