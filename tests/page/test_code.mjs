@@ -6,10 +6,11 @@ import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { asFloat32, choose, open, send, source, toy, type, unfold, weights } from "./asking.mjs";
-import { ask, download, drop, serve, state, test } from "./browser.mjs";
+import { ask, download, drop, serve, settle, state, tab, test } from "./browser.mjs";
 import { bytesOf, safetensors } from "./oracle.mjs";
 
 const run = promisify(execFile);
+const demo = { random: { seed: 1 }, query_size: 4, heads: 2 };
 const server = await serve();
 
 const LANGUAGES = { curl: ["sh", "-c"], Python: ["python3", "-c"],
@@ -59,6 +60,48 @@ test("the request of a model gives the weights that the views show, short or lon
   const first = await page.evaluate(() => State.answer.items[0].weights.map(({ data }) => [...data]));
   assert.deepEqual((await run("Python")).attention[part][0].map((head) => asFloat32(head.flat())), first);
   fs.rmSync(folder, { recursive: true });
+});
+
+test("each view has the code of its own request", async () => {
+  const models = { words: { transformer: { builtin: "words" } }, story: { transformer: { builtin: "story" } }, demo };
+  const own = await serve([], { config: { models } }), page = await open({ server: own, path: "/#explore?model=words" });
+  const copied = async (panel, language = "curl") => {
+    await page.locator(`#code-language`).evaluate((one, value) => { one.value = value; }, language);
+    await page.locator(panel).getByRole("button", { name: "Copy code" }).click();
+    await page.locator(panel).getByText("Copied.").last().waitFor();
+    return execute(await page.evaluate(() => navigator.clipboard.readText()), language === "Notebook" ? "Python" : language);
+  };
+  await ask(page, { text: "the animal was tired" }, "words");
+  await tab(page, "Rollout");
+  await page.locator("#flow tbody").waitFor();
+  const { attention } = await copied("#flow", "Python");
+  const all = await page.evaluate((weights) => Flow.roll(Object.values(weights), true).at(-1).at(-1), attention);
+  const shown = await page.locator("#flow tbody tr").first().locator("[title]").evaluateAll((list) =>
+    list.map(({ title }) => Number(title)));
+  shown.slice(-all.length).forEach((x, i) => assert.ok(Math.abs(x - all[i]) < 1e-6, `${x}, not ${all[i]}`));
+  await tab(page, "Computation");
+  await page.locator("#steps").getByRole("button", { name: "3 Scores" }).click();
+  const { trace } = await copied("#steps", "Notebook");
+  assert.deepEqual(await page.locator("#steps [type=number]").evaluateAll((list) => list.map(({ value }) => Number(value))), trace.scores);
+  await page.evaluate(() => Place.go("ablate"));
+  await settle(page);
+  await page.getByRole("button", { name: "Measure every head" }).click();
+  await page.getByText(/Least important first/).waitFor();
+  const { ranking } = await copied("#worth", "JavaScript");
+  assert.equal(await page.evaluate(() => State.losses.size), ranking.length);
+  const named = await page.evaluate((list) => list.slice(0, 5).map((one) => Part.head(...one)).join(", "), ranking);
+  assert.ok((await page.locator("#worth").textContent()).includes(named), named);
+  await page.evaluate(() => State.set({ model: "story", body: { text: JSON.stringify({ text: "the animal did" }) } }));
+  await page.evaluate(() => Place.go("generate"));
+  assert.ok(await page.locator("#generation").getByRole("button", { name: "Copy code" }).isDisabled());
+  await page.getByRole("button", { name: "Generate", exact: true }).click();
+  await page.locator("#generation p").filter({ hasText: /tokens?: / }).waitFor();
+  const { sequences } = await copied("#generation");
+  assert.equal(await page.locator(".column").count(), sequences[0].tokens.length);
+  await ask(page, toy, "demo");
+  await page.evaluate(() => Place.go("ablate"));
+  await page.locator("#measures tbody").waitFor();
+  assert.equal((await copied("#heads")).heads.length, 2);
 });
 
 test("gradients are for heads alone, and deep nesting keeps nothing waiting", async () => {

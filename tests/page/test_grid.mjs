@@ -53,7 +53,7 @@ fs.writeFileSync(path.join(circuit, "config.json"), JSON.stringify({ model_type:
   architectures: ["GPT2LMHeadModel"], activation_function: "gelu_new", n_embd: WIDTH, n_head: HEADS, n_inner: WIDTH,
   n_layer: LAYERS.length, n_positions: PART, n_ctx: PART, vocab_size: PART, layer_norm_epsilon: 1e-5 }));
 
-const server = await serve([], { config: { models: { circuit: { transformer: circuit },
+const server = await serve([], { config: { models: { circuit: { transformer: circuit }, words: { transformer: { builtin: "words" } },
   sort: { transformer: { builtin: "sort" } }, both: whole("seq2seq"),
   many: whole("encoder", { layers: 12, heads: 12, width: 48 }) } } });
 const post = posting(server);
@@ -82,6 +82,12 @@ test("a known circuit is found by name: the head that is chosen, its score, and 
   }
   assert.match(await page.locator("#grid [role=status]").textContent(),
     /^Weight on the token itself, .* Highest: Layer 1 · head 3, 1\.000\.$/);
+});
+
+test("a score below that of evenly spread weights says so", async () => {
+  const page = await shown("words", { text: "the animal did not cross the street because it was tired ." });
+  await page.locator("#grid-order").selectOption("induction");
+  await page.getByText(/Highest: .*, 0\.00\d; an even spread has 0\.083\.$/).waitFor();
 });
 
 test("a table and the tips name what each head does", async () => {

@@ -211,7 +211,7 @@ test("a cell of a notebook has the weights as numpy arrays", async (t) => {
   for (const [body, model, shape] of [[LAYER, "demo", "[(2, 3, 3)]"], [{ tokens: TOKENS }, "ids", "(5, 5)"]]) {
     await ask(page, body, model);
     await page.getByRole("button", { name: "Copy notebook cell" }).click();
-    await page.getByText("Copied: paste it").waitFor();
+    await page.getByText("Copied.").waitFor();
     const cell = await page.evaluate(() => navigator.clipboard.readText()), lines = cell.split("\n");
     lines.push(`print(${lines.pop()})`, "import json", "first = weights if isinstance(weights, list) else next(iter(weights.values()))",
       "print(json.dumps(first[0].tolist()))");

@@ -3,6 +3,7 @@
 // Ask.send() -> a promise that ends when the state has an answer or a problem. A request under way is
 //   stopped first.
 // Ask.start() -> the same for a user who waits: a narrow page scrolls to the answer or the problem.
+// Ask.change(changes): the same for the answered request with changed fields.
 // Ask.stop(). Ask.sent(body): the body as it is sent: without gradients, which only the measures of
 //   heads use. Ask.what(): the last part of the request's path: "attention", or "encode" or "score" of
 //   a whole model. Ask.accept(size): the Accept header for a request of that size. Ask.ready(): is
@@ -112,6 +113,12 @@ const Ask = (() => {
     isAwaited = true;
     await send();
   };
+  const change = (changes) => {
+    const body = Request.change(State.asked.body, changes);
+    if (!body) return;
+    State.set({ body });
+    start();
+  };
   Dom.id("model").addEventListener("change", () => (isAwaited = true));
   const unlessAsking = () => State.asking || start();
   button.addEventListener("click", unlessAsking);
@@ -128,7 +135,7 @@ const Ask = (() => {
   });
   State.on(["asked", "asking", "body", "model"], show);
   show();
-  const self = { send, start, sent, stop, what, accept, ready,
+  const self = { send, start, change, sent, stop, what, accept, ready,
     isOther: () => differs("model"), limit: 128 * 2 ** 20 };
   return self;
 })();

@@ -2,6 +2,10 @@
 // numpy arrays: Code.cell(). The request of a model gets the weights that the views show, and the tokens of its text,
 // unless it says which weights it wants. A body that is long, or that cannot be written in a program's text, is saved as a
 // file that the program reads.
+//
+// Code.offer(text, make) -> a button that copies make(), with a note beside it. Code.button(make): one for the request
+// of a view, make() -> [the end of its path, its body, its model]: its program in the chosen language, with all of the
+// body; by default the model is that of the answer.
 // needs: dom state key net ask request
 const Code = (() => {
   const LONG = 8000;
@@ -16,10 +20,10 @@ const Code = (() => {
   };
 
   // The variables of a snippet. `text`: the body, or null if the program reads it from `file`.
-  const parts = () => {
-    const { text } = body(), isText = text !== undefined;
-    const inline = isText && text.length <= LONG && !/[^\n\t -\uffff]/.test(text);
-    const url = new URL(Net.path(Ask.what(), State.model), location).href;
+  const parts = (what = Ask.what(), { text } = body(), model = State.model, most = LONG) => {
+    const isText = text !== undefined;
+    const inline = isText && text.length <= most && !/[^\n\t -\uffff]/.test(text);
+    const url = new URL(Net.path(what, model), location).href;
     return { url, text: inline ? text : null,
       file: isText ? "request.json" : "request.safetensors",
       type: isText ? "application/json" : "application/x-safetensors",
@@ -59,9 +63,17 @@ const Code = (() => {
     : "weights = [np.array(item) for item in response[\"attention_weights\"]]",
   isWhole() ? "{name: heads[0].shape for name, heads in weights.items()}" : "[item.shape for item in weights]"].join("\n");
   const withWeights = (text) => Request.change({ text }, { return_attention: true })?.text ?? text;
-  const cell = () => notebook(parts());
 
   const WAYS = { curl, Python: python, JavaScript: script, Notebook: notebook };
+  const offer = (text, make) => {
+    const note = Dom.el("span.soft.small", { role: "status" });
+    return Dom.el("span", Dom.button(text, () => Dom.copy(make()).then(() => Dom.fill(note, "Copied."), () =>
+      Dom.fill(note, "The browser does not let the page copy."))), " ", note);
+  };
+  const button = (make) => offer("Copy code", () => {
+    const [what, body, model = State.asked.model] = make();
+    return (choice.value === "Notebook" ? python : WAYS[choice.value])(parts(what, body, model, Infinity));
+  });
   const show = () => {
     if (!part.open) return;
     const made = Ask.ready() ? parts() : null;
@@ -92,5 +104,5 @@ const Code = (() => {
   part.addEventListener("toggle", show);
   State.on(["body", "model"], show, part);
   Key.on(show);
-  return { cell };
+  return { offer, button, cell: () => notebook(parts()) };
 })();

@@ -56,11 +56,11 @@ const Samples = (() => {
       items: [{ k: 5, own: true, queries: [[-1, -2, -1, -2, 4, 3, -1, 0], [5, 3, -4, 4, -2, 0, 2, -3],
         [-1, 1, -1, -1, -3, 0, 2, -2], [1, 0, 0, 4, 1, -5, -3, 2]].map((state) => [...state, ...Array(12).fill(0)]),
       keys: [[-2, 7], [1, 0], [1, -6], [7, 10], [0, 0]] }],
-      note: "Queries are states of a decoder, keys those of an encoder, chosen so that words find their translations." },
+      note: "Decoder states attend to encoder states: words find their translations." },
     { name: "position", title: "Positional encoding (d2l 11.6)", needs: DEMO, fields: {},
       words: [KING, KING],
       items: [{ queries: times(QUERY, code(3)), keys: times(KEY, code(2)) }],
-      note: "Vectors are sines and cosines of positions: the weights depend on distance alone. Head 0 is narrow, but "
+      note: "Sines and cosines of positions: the weights depend on distance alone. Head 0 is narrow, but "
         + "takes 6 for 0; head 1 is wide." },
     { name: "causal", title: "Causal self-attention (d2l 11.7)", items: [{ q: 8 }], fields: { causal: true },
       words: [KING],
@@ -71,7 +71,7 @@ const Samples = (() => {
       note: "“it” attends to “animal” only because the bias adds 5 to this score: query and key are random." },
     { name: "previous", title: "Previous token", items: [{ q: 8 }], calm: true,
       words: [KING], fields: { window: [0, 0], causal_offset: -1 },
-      note: "A window of one key: each query attends to the previous token, the first one to none." },
+      note: "A window of one key: each query attends to the token before it." },
     { name: "ragged", title: "Ragged batch", fields: {},
       items: [{ q: 3, k: 6 }, { q: 5, k: 2 }, { q: 2, k: 9 }],
       note: "Items of different sizes, without padding." },
@@ -124,7 +124,7 @@ const Samples = (() => {
         const all = [...new Set(tokens(model, next, 400))].slice(0, Math.min(12, (model.positions || 24) >> 1));
         return { tokens: [...all, ...all] };
       },
-      note: "Tokens, and the same again. A token's second copy finds its first one: sort the heads by induction." },
+      note: "A token's second copy finds its first one: sort the heads by induction." },
     { name: "picture", title: "A picture", fits: ({ family }) => ["vit", "clip"].includes(family), fields: patches,
       labels: { rows: [["class", ...squares.map(([row, column]) => `row ${row}, column ${column}`)]], cols: [] },
       picture: true, note: "6 × 6 patches. The server takes patch embeddings: here the pixels of each patch, "

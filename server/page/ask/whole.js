@@ -19,6 +19,7 @@
 // Whole.weights(body, model, part, item, words) -> a promise of { ok, weights } of one attention, or of
 //   a reply with its problem; words: from the answer's words(item, part).
 // Whole.BARE: changes that remove the fields of what a response has besides its numbers.
+// Whole.changed(changes) -> the body of the answer that is shown with changed fields, and BARE.
 // Whole.again(changes, what, accept): sends the request of the answer that is shown, also of a single attention,
 //   with changed fields, and BARE -> a promise of a reply; `what`: its path, by default the answer's.
 // needs: state tensor models net request
@@ -158,10 +159,9 @@ const Whole = (() => {
     return exact.ok ? { reply, answer: withPart(answer, part, item, exact.weights) } : { reply: exact };
   };
 
-  const again = (changes, what = State.answer.path, accept) => {
-    const { body, model } = State.asked;
-    return post(what, Request.change(body, { ...BARE, ...changes }), model, undefined, accept);
-  };
+  const changed = (changes) => Request.change(State.asked.body, { ...BARE, ...changes });
+  const again = (changes, what = State.answer.path, accept) =>
+    post(what, changed(changes), State.asked.model, undefined, accept);
 
   // Reads the weights of the current view if the answer lacks them. A failed read is not repeated.
   let wanted = null;
@@ -186,5 +186,5 @@ const Whole = (() => {
     State.show({ part, head });
   };
   State.on(["view"], load);
-  return { path, ask, show, BARE, again, weights: read };
+  return { path, ask, show, BARE, changed, again, weights: read };
 })();

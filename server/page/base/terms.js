@@ -30,7 +30,7 @@ const Terms = (() => {
     "top key": "The key with the largest weight of the query.",
     "output change": "The norm of the change of the output without these heads, relative to the "
       + "output's norm.",
-    "predicted change": "Predicted from the measure delta with all heads enabled; one head only.",
+    "predicted change": "From the measure delta; for one head only.",
     "largest change": "The largest change of a single number of the output.",
     masked: "A hatched cell: the query cannot attend to this key.",
   };

@@ -22,7 +22,7 @@ const Key = (() => {
   const take = () => {
     const text = field.value.trim();
     if (!/^[!-~]+$/.test(text))
-      return say("API keys have ASCII letters, digits and punctuation alone.");
+      return say("A key is ASCII text without blanks.");
     change(text);
     dialog.close();
   };

@@ -29,7 +29,7 @@ const Models = (() => {
       return null;
     }
   };
-  const { problem: strange } = Net.failed("The response did not come from an attend server", "GET v1/models returned no list of models.");
+  const { problem: strange } = Net.failed("The response did not come from an attend server");
   const load = async () => {
     const reply = await Net.ask("GET", "v1/models");
     if (!reply.ok) return State.set({ problem: reply.problem });

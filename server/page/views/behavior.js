@@ -3,10 +3,10 @@
 // Behavior.NAMES: by a short name, { title, means }: what such a head attends to. The score of a behavior is
 // the mean share of weight on matching keys, over the queries that can have it: some of their unmasked keys
 // match and others do not. Behavior.measure(answer, item, told) -> a promise of a Map from "ATTENTION HEAD"
-// to { entropy, distance, previous: { score, queries }, ... }, or of { problem }. Thumbnails of more than
-// SIDE tokens have no single weights: the exact ones are requested, and told(n) counts the attentions.
+// to { entropy, distance, previous: { score, queries, even }, ... }, or of { problem }; even: the score of weights
+// that are spread evenly. Thumbnails of more than SIDE tokens have no single weights: the exact ones are requested, and told(n) counts the attentions.
 // Behavior.known(answer, item): the Map, or undefined before. Behavior.isLong(answer, item).
-// needs: state models visible whole slices
+// needs: list state models visible whole slices
 const Behavior = (() => {
   const SIDE = 64, MARK = /^\W*?(\[SEP\]|<\/s>|[.,;:!?])$/;
   // Title; meaning; does a key match?; only where queries and keys are the same tokens?
@@ -22,7 +22,7 @@ const Behavior = (() => {
     separator: ["separator", "[SEP], </s> or punctuation", (i, j, rows, cols) => MARK.test(cols[j])],
   };
 
-  // matches -> for each behavior a list of [query, matching keys].
+  // matches -> for each behavior a list of [query, matching keys, their weight in an even spread].
   function* matches({ rows, cols }, seen, isSelf) {
     const list = Object.entries(ALL).filter(([, [, , , needsSelf]]) => isSelf || !needsSelf);
     const all = Object.fromEntries(Object.keys(ALL).map((name) => [name, []]));
@@ -30,7 +30,7 @@ const Behavior = (() => {
       const keys = Array.from(cols.keys()).filter((j) => seen[i * cols.length + j]);
       for (const [name, [, , match]] of list) {
         const found = keys.filter((j) => match(i, j, rows, cols));
-        if (found.length && found.length < keys.length) all[name].push([i, found]);
+        if (found.length && found.length < keys.length) all[name].push([i, found, found.length / keys.length]);
       }
       yield;
     }
@@ -52,8 +52,9 @@ const Behavior = (() => {
       entropy += Math.log(total) - logs / total;
       distance += far / total;
     }
-    const score = (list) => ({ queries: list.length, score: list.length && list.reduce((sum, [i, keys]) =>
-      sum + keys.reduce((part, j) => part + data[i * cols + j], 0) / (totals[i] || 1), 0) / list.length });
+    const mean = (list, f) => list.length && List.sum(list, f) / list.length;
+    const score = (list) => ({ queries: list.length, even: mean(list, ([, , even]) => even), score: mean(list, ([i, keys]) =>
+      List.sum(keys, (j) => data[i * cols + j]) / (totals[i] || 1)) });
     return { entropy: entropy / (rows * Math.log(cols) || 1), distance: distance / (rows || 1),
       ...Object.fromEntries(Object.entries(all).map(([name, list]) => [name, score(list)])) };
   };

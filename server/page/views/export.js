@@ -56,18 +56,10 @@
     return Picture.heads(`${State.asked.model}, item ${item}, all heads`, faces.map((one) =>
       ({ ...one, high: high(one) })), State.view.range === "shared");
   };
-  const cell = async (say) => {
-    try {
-      await Dom.copy(Code.cell());
-      say("Copied: paste it into a cell of a notebook.");
-    } catch {
-      say("The browser does not let the page copy: Code has the same cell.");
-    }
-  };
   Dom.fill(place, Save.row(faceName, { svg: () => Picture.svg(titled(Look.sheet())), csv: () => {
     const sheet = Look.sheet();
     return { rows: wide(sheet), cells: sheet.rows.length * (sheet.cols.length + 2) };
-  } }), Save.row(() => "all", { svg: figure, csv: all }, "all heads"), Save.offer("Copy notebook cell", cell));
+  } }), Save.row(() => "all", { svg: figure, csv: all }, "all heads"), Code.offer("Copy notebook cell", Code.cell));
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();
   }, Dom.id("look"));

@@ -3,7 +3,7 @@
 // connection or without.
 //
 // The token is State.view.row, or the last one if that is -1. Each row of the table is one layer.
-// needs: dom format list part report scale state terms whole picture save
+// needs: dom format list part report scale state terms code whole picture save
 const Flow = (() => {
   const { el, fill } = Dom;
   const LONGEST = 64;
@@ -21,6 +21,9 @@ const Flow = (() => {
     data: kept.rolled.flat(), high: 1, rows: names.map((name) => Part.name(name)), cols: kept.tokens,
     across: "tokens", down: "after layer" }),
   csv: () => ({ cells: 0, rows: [["after", ...Save.titles(kept.tokens)], ...kept.rolled.map((row, l) => [names[l], ...row])] }) });
+
+  const asked = () => ({ return_attention: { of: names, as: "average" } });
+  const code = Code.button(() => [State.answer.path, Whole.changed(asked())]);
 
   // R of a layer is A times R of the layer before; with the residual, A is half weights, half identity.
   const roll = (list, isHalf) => {
@@ -63,10 +66,10 @@ const Flow = (() => {
     const n = answer.items[item] ? answer.words(item, names[0]).rows.length : 0;
     if (!n || n > LONGEST) return fill(panel, el("p.soft", n
       ? `Rollout supports up to ${LONGEST} tokens; these are ${n}.` : "There are no tokens."));
-    fill(panel, content, save);
+    fill(panel, content, save, code);
     fill(words, "Loading …");
     fill(table);
-    const mine = shown, reply = await Whole.again({ return_attention: { of: names, as: "average" } });
+    const mine = shown, reply = await Whole.again(asked());
     if (mine !== shown) return;
     if (!reply.ok) return fill(words, Report.failed(reply.problem, () => {
       shown = null;

@@ -5,7 +5,7 @@
 // The prompt is the request's first item, followed by its targets, with its head_mask. The generated
 // tokens may become the request's targets, so that the other views show them. The logit lens shows
 // the most likely token after each layer.
-// needs: dom format report rove scale state tensor models net ask labels request picture alignment beams save
+// needs: dom format report rove scale state tensor models net ask code labels request picture alignment beams save
 (() => {
   const { el, fill, button } = Dom;
   const TOP = 5;
@@ -28,7 +28,7 @@
   // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree;
   // the most likely tokens of the logit lens, by layer.
   let line = [], nodes = null, node = null, kept = [], opinion = null;
-  let under = null, ended = "";
+  let under = null, ended = "", sent = null; // the fields of the last request
 
   // --- tokens as text ---
 
@@ -85,15 +85,16 @@
       : { ...mask, tokens: [...prompt, ...targets] };
   };
   const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
-  const stream = async (left, signal) => {
+  const wanted = (max_tokens) => ({ ...asked(), max_tokens, ...(isSearch()
+    ? { beams: Number(ways.value), returns: Number(ways.value), return_search: true }
+    : { temperature: Number(heat.value), return_top: TOP }) });
+  const stream = async (signal) => {
     const reply = await Net.stream(Net.path("generate", model.name), { type: "application/json", signal,
-      data: JSON.stringify({ ...asked(), max_tokens: left, temperature: Number(heat.value),
-        stream: true, return_top: TOP }) }, (event) => !signal.aborted && take(event));
+      data: JSON.stringify({ ...sent, stream: true }) }, (event) => !signal.aborted && take(event));
     return reply.ok && !ended ? Net.failed("The response ended early") : reply;
   };
-  const search = async (left, signal) => {
-    const beams = Number(ways.value), reply = await post("generate", { ...asked(), beams,
-      max_tokens: left, returns: beams, return_search: true }, signal);
+  const search = async (signal) => {
+    const reply = await post("generate", sent, signal);
     if (!reply.ok || signal.aborted) return reply;
     const found = reply.json();
     [nodes, fresh] = [Beams.tree(found), true];
@@ -111,9 +112,10 @@
     kept = chosen();
     const left = most.value === most.defaultValue ? Math.min(wish, room()) : wish;
     if (left < 1) return end(wish < 1 ? "token limit reached" : "context length reached");
+    sent = wanted(left);
     halt.hidden = false;
     fill(words, isSearch() ? "Searching …" : "Generating …");
-    const reply = await (isSearch() ? search : stream)(left, mine.signal);
+    const reply = await (isSearch() ? search : stream)(mine.signal);
     if (mine !== under) return;
     halt.hidden = true;
     if (reply.problem) return fill(words, Report.failed(reply.problem, ask));
@@ -233,7 +235,7 @@
     fresh = false;
     if (nodes) Beams.choose(tree, nodes.indexOf(node));
     heard();
-    for (const one of [inside, opinions, alignment]) one.disabled = !line.length;
+    for (const one of [inside, opinions, alignment, code.firstChild]) one.disabled = !line.length;
   };
   const draw = () => {
     cancelAnimationFrame(frame);
@@ -255,12 +257,13 @@
   const halt = button("Stop", () => under && under.abort());
   const inside = button("Inspect as targets", look), alignment = button("Alignment", looked);
   const opinions = button("Logit lens", listen);
+  const code = Code.button(() => ["generate", { text: Request.layout(sent) }, model.name]);
   halt.hidden = true;
   const run = button("Generate", start);
   run.className = "primary";
   fill(panel, el("div.bar", run, halt,
     el("label", "max tokens", most), el("label", "temperature", heat),
-    el("label", "beams", ways), inside, alignment, opinions),
+    el("label", "beams", ways), inside, alignment, opinions, code),
   old, words, key, tree, save, columns, Alignment.node, lens);
   Rove.in(tree, "button");
   fill(words, "The model generates one token at a time after the prompt.");

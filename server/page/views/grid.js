@@ -98,10 +98,11 @@
     if (sort.value === "weight" && (chosen().row < 0 || chosen().col < 0))
       return "Choose a query and a key first.";
     if (!(sort.value in Behavior.NAMES)) return "";
-    const { queries, score } = known().get(`${best.name} ${best.head}`)[sort.value];
+    const { queries, score, even } = known().get(`${best.name} ${best.head}`)[sort.value];
     const { means } = Behavior.NAMES[sort.value];
     return queries ? `Weight on ${means}, the mean of ${queries === 1 ? "the query" : `${queries} queries`} that can `
-      + `have it. Highest: ${Part.head(best.name, best.head)}, ${Format.weight(score)}.`
+      + `have it. Highest: ${Part.head(best.name, best.head)}, ${Format.weight(score)}`
+      + (score < even ? `; an even spread has ${Format.weight(even)}.` : ".")
       : `No query has ${means} among its keys.`;
   };
 

@@ -1,6 +1,6 @@
 // heads: the tab Head importance of a single attention: measures of each head, with switches that
 // disable heads. It sends a request when it is opened, once for each answer and choice of gradients.
-// needs: dom format report rove state terms request divergence measures prune save
+// needs: dom format report rove state terms code request whole divergence measures prune save
 (() => {
   const { el, fill } = Dom;
   // Name; meaning; the value of a full bar, if that is not the maximum of the heads.
@@ -28,7 +28,8 @@
     const names = Object.keys(found.heads[0]);
     return { cells: 0, rows: [["head", ...names], ...found.heads.map((one, i) => [i, ...names.map((name) => one[name])])] };
   } });
-  const content = el("div", Prune.tools, el("div", Prune.report, table), save, Prune.along,
+  const code = Code.button(() => ["heads", Whole.changed(Measures.asked(kind.lastChild.value))]);
+  const content = el("div", Prune.tools, el("div", Prune.report, table), save, code, Prune.along,
     matrix);
 
   const lay = () => {

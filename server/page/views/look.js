@@ -122,8 +122,7 @@ const Look = (() => {
   };
   const [shared, sharing] = tick("One color scale for all heads", null,
     (on) => ({ range: on ? "shared" : "head" }));
-  const [strong, contrast] = tick("Contrast", "The color scale ends at the 99th percentile, "
-    + "because most weights of a long text are small.", (on) => ({ strong: on }));
+  const [strong, contrast] = tick("Contrast", "The color scale ends at the 99th percentile.", (on) => ({ strong: on }));
   const high = el("span");
   const legend = el("div.row.small.soft", { id: "legend" }, Terms.of("weight"), "0", Scale.bar(), high,
     el("span.hatched.swatch"), Terms.of("masked"));

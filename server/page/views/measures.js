@@ -4,6 +4,7 @@
 // Measures.ask(kind) -> a promise of { rows, heads, divergence, ranking }, or of { problem }.
 //   `kind`: the gradients that are sent: "none", "request" (the request's own), "square" (of half
 //   the squared output: these are the outputs) or "signs" (random, the same every time).
+// Measures.asked(kind) -> the fields of its request that differ from the answer's.
 // Measures.mask(h) -> the request's own head_mask, or ones.
 // Measures.lose(head_mask) -> a promise of { lost, most }, or of { problem }. lost: ‖Y' - Y‖ / ‖Y‖
 //   over all items; Y are the outputs that are shown; most: the largest change of a number.
@@ -26,13 +27,15 @@ const Measures = (() => {
       Array.from(Answer.row(outputs, i), (y) => (kind === "signs" ? sign() : y))));
     return batched ? lists : lists[0];
   };
-  const ask = async (kind) => {
-    const answer = State.answer, changes = {};
-    if (kind === "request") changes.gradients = fields().gradients;
+  const asked = (kind) => {
+    const answer = State.answer;
+    if (kind === "request") return { gradients: fields().gradients };
     // A safetensors file could not give gradients their shape without any output.
-    else if (kind !== "none" && answer.items.some(({ outputs }) => outputs.rows))
-      changes.gradients = gradients(answer, kind);
-    const reply = await post("heads", changes);
+    return kind !== "none" && answer.items.some(({ outputs }) => outputs.rows)
+      ? { gradients: gradients(answer, kind) } : {};
+  };
+  const ask = async (kind) => {
+    const reply = await post("heads", asked(kind));
     return reply.ok ? tried(() => whole(reply.json())) : reply;
   };
   const whole = (found) => {
@@ -86,5 +89,5 @@ const Measures = (() => {
     }
     return times;
   };
-  return { ask, mask, lose, race };
+  return { ask, asked, mask, lose, race };
 })();

@@ -4,7 +4,7 @@
 // of a head. Prune.tools, report and along are nodes: the buttons; the loss; the loss as heads are
 // disabled one by one. Prune.change() measures the loss again.
 // The disabled heads are in State.off, for the other views.
-// needs: dom format report state terms ask request curve measures
+// needs: dom format report state terms ask curve measures
 const Prune = (() => {
   const { el, fill, button } = Dom;
   let found, own, boxes, last;
@@ -75,12 +75,7 @@ const Prune = (() => {
       (n) => Measures.lose(masked(ranking.slice(0, n))),
       () => answer === State.answer && !Dom.id("heads").hidden);
   });
-  const taken = button("Copy to request", () => {
-    const next = Request.change(State.asked.body, { head_mask: masked([...off]) });
-    if (!next) return;
-    State.set({ body: next });
-    Ask.start();
-  });
+  const taken = button("Copy to request", () => Ask.change({ head_mask: masked([...off]) }));
   const mark = () => {
     State.set({ off: [...off] });
     taken.disabled = !off.size;

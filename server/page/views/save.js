@@ -5,7 +5,6 @@
 // asynchronous one, or a promise of that; null has nothing to save; `of` ends the text of the buttons.
 // Save.cells(sheet, front) -> rows of a table, one for each weight, which begin with `front`; Save.COLUMNS: the
 // titles after it. Save.titles(words): the titles of columns for tokens, which begin with their positions.
-// Save.offer(text, act) -> a button that calls act(say), with a note beside it.
 //
 // Tables have the exact numbers of the response, and words in quotes; a word that a spreadsheet would
 // take for a formula begins with a '. They are written in slices, and only if they have at most
@@ -49,12 +48,8 @@ const Save = (() => {
   }
   const titles = (words) => words.map((word, i) => (word === String(i) ? word : `${i} ${word}`));
 
-  const noted = () => {
-    const note = el("span.soft.small", { role: "status" });
-    return { note, say: (text) => Dom.fill(note, text) };
-  };
   const row = (what, { svg, csv }, of = "") => {
-    const { note, say } = noted();
+    const note = el("span.soft.small", { role: "status" }), say = (text) => Dom.fill(note, text);
     const button = (kind, make, use) => make && Dom.button(of ? `${kind} of ${of}` : kind, async () => {
       say("");
       try {
@@ -70,9 +65,5 @@ const Save = (() => {
       button("SVG", svg, (drawn, name) => keep([Picture.text(drawn)], "image/svg+xml", name)),
       button("CSV", csv, (table, name) => write(table, name, say)), note);
   };
-  const offer = (text, act) => {
-    const { note, say } = noted();
-    return el("span", Dom.button(text, () => act(say)), " ", note);
-  };
-  return Object.assign(self, { row, offer, cells, titles, COLUMNS });
+  return Object.assign(self, { row, cells, titles, COLUMNS });
 })();

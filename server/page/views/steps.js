@@ -6,7 +6,7 @@
 // weights, its key with the largest one, and head 0. The trace is requested when the tab is open, once for
 // each of them. Step n shows the first n columns of the table. Vectors are strips: a cell for each number,
 // its upper half colored for a positive number, its lower half for a negative one.
-// needs: dom format list report rove state terms models net answer request whole picture sentence strip look save
+// needs: dom format list report rove state terms models net answer code request whole picture sentence strip look save
 const Steps = (() => {
   const { el, fill, button } = Dom;
   const FEW = 12, SOME = 6; // how many keys and numbers of a vector are shown at first
@@ -79,9 +79,11 @@ const Steps = (() => {
     return { sheet, row, col: view.col < 0 ? best : view.col, item: view.item,
       head: typeof view.head === "number" ? view.head : 0, mean: typeof view.head !== "number" };
   };
-  const ask = async ({ item, head, row }) => {
-    const { path = "attention", part } = State.answer;
-    const reply = await Whole.again({ trace: { ...(part && { attention: part }), item, head, query: row } }, path);
+  const path = () => State.answer.path || "attention";
+  const traced = ({ item, head, row }, { part } = State.answer) =>
+    ({ trace: { ...(part && { attention: part }), item, head, query: row } });
+  const ask = async (at) => {
+    const reply = await Whole.again(traced(at), path());
     return reply.ok ? { trace: reply.json().trace } : reply;
   };
 
@@ -214,7 +216,8 @@ const Steps = (() => {
     if (now === shown && asking === State.answer) return draw();
     [shown, asking, trace, all] = [now, State.answer, null, false];
     changed.clear();
-    fill(panel, el("div.bar", list, before, after, back), head, words, content, save);
+    fill(panel, el("div.bar", list, before, after, back), head, words, content, save,
+      Code.button(() => [path(), Whole.changed(traced(place()))]));
     fill(words, "Loading …");
     fill(content);
     const reply = await ask(at).catch(Net.unreadable);

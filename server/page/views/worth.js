@@ -4,7 +4,7 @@
 // The loss is the decrease of the targets' log probability, or the change of the outputs if there are no
 // targets. The tab of a model that generates also shows whether its greedy continuation changes.
 // Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
-// needs: dom format list part report rove scale state models net ask request whole curve save
+// needs: dom format list part report rove scale state models net ask code request whole curve save
 (() => {
   const { el, fill, button } = Dom;
   const TOKENS = 16;
@@ -160,7 +160,7 @@
     lay();
     stop.hidden = false;
     fill(words, "Measuring …");
-    const sent = Request.change(body, { ...Whole.BARE, ...State.answer.next, stream: true });
+    const sent = Whole.changed({ ...State.answer.next, stream: true });
     const reply = await Net.stream(Net.path("heads", model),
       { ...Request.wire(sent), signal: mine.signal }, (event) => mine === under && take(event));
     if (mine !== under) return;
@@ -194,12 +194,7 @@
       () => thumbs === State.answer.thumbs && !panel.hidden, (name) => Part.head(...name.split(" ")));
   };
 
-  const taken = button("Copy to request", () => {
-    const next = Request.change(State.asked.body, { head_mask: masked([...off]) });
-    if (!next) return;
-    State.set({ body: next });
-    Ask.start();
-  });
+  const taken = button("Copy to request", () => Ask.change({ head_mask: masked([...off]) }));
   const allOn = button("Enable all heads", () => {
     off.clear();
     mark();
@@ -213,7 +208,8 @@
   const save = Save.row(() => "importance", { csv: () => told() && { cells: 0, rows: [["attention", "head", "loss"],
     ...[...cells].map(([name, { loss }]) => [...name.split(" "), loss])] } });
   const content = [el("div.bar", every, stop, followed, allOn,
-    taken), words, report, grid, save, along];
+    taken), words, report, grid, save,
+    Code.button(() => ["heads", Whole.changed(State.answer.next)]), along];
 
   // A measurement belongs to one answer: a new answer ends it.
   const expire = () => {
