@@ -319,3 +319,15 @@ test("Learn leads to an example for each section of chapter 11, and Back leads t
   await settle(page);
   assert.equal(await page.locator("#example option:checked").textContent(), "none of these");
 });
+
+test("on a phone the arcs pass behind the words", async () => {
+  const page = await open({ server, path: "/", viewport: [390, 844] });
+  await page.locator("#arcs path").first().waitFor();
+  const words = await page.locator("#arcs [aria-pressed=false] span").evaluateAll((list) => list.map((one) => {
+    const { left, top, width, height } = one.getBoundingClientRect();
+    return [getComputedStyle(one).backgroundColor, document.elementsFromPoint(left + width / 2, top + height / 2).indexOf(one)];
+  }));
+  const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.ok(words.length > 8);
+  for (const [color, depth] of words) assert.deepEqual([color, depth], [back, 0]);
+});

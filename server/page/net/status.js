@@ -4,7 +4,7 @@
 (() => {
   // A server without metrics is asked for them again after LONG_PAUSE.
   const PAUSE = 2000, LONG_PAUSE = 60000, WINDOW = 60000;
-  const SHOWN = /^(attend_(http_request|models_loaded|queue)|process_resident)/; // hundreds of lines are not
+  const SHOWN = /^(attend_(http_request.*"POST"|models_loaded|queue)|process_resident)/; // hundreds of lines are not
   const body = Dom.id("status-body"), light = Dom.id("ready");
   let readings = []; // of the last minute, and the one before
 
