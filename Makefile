@@ -111,9 +111,14 @@ UNBUILT    = $(filter-out $(wildcard $(LIB_OBJ)),$(LIB_OBJ))
 
 ## build: build/release/attend (installs nothing)
 .PHONY: build
+# Beside another goal it is of this make, too: two makes would write the same files.
+ifneq ($(filter-out build,$(MAKECMDGOALS)),)
+build: libraries $(BUILD)/attend
+else
 build: libraries
 	@$(if $(UNBUILT),echo 'compiling $(words $(UNBUILT)) files (make $(or $(GIVEN_JOBS),$(JOBS)))')
 	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/attend
+endif
 
 ## run: set up, build and serve on 127.0.0.1:8080; ARGS="--listen 127.0.0.1:9000" to change settings
 .PHONY: run
