@@ -359,11 +359,14 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
                      "embeddings, which the model does not have");
   if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
-  if (s->pool_width && s->pool_width != f->width)
+  const struct layout_matrix *own = &z->stack->part[WHOLE_DENSE];
+  /* Published code pools after a dense layer of its own, which comes to the same. */
+  const bool fits =
+      s->pool_width == f->width || (own->found && s->pool_width == layout_matrix_out(own));
+  if (s->pool_width && !fits)
     return error_set(e, STATUS_CONFIG,
                      "word_embedding_dimension: %zu for the pooling, but the width is %zu",
                      s->pool_width, f->width);
-  const struct layout_matrix *own = &z->stack->part[WHOLE_DENSE];
   if (own->found && !s->dense[0].file)
     f->pooling.dense[0] = (struct stack_dense){.size = layout_matrix_out(own)};
   if (own->found && s->late.size && s->late.size != layout_matrix_out(own))
