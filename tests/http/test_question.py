@@ -60,6 +60,7 @@ class Question(ServerCase):
         cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         cls.models = {f"{name}-{scale}": write_reader(os.path.join(cls.folder, f"{name}-{scale}"), f"{name}-qa", scale)
                       for name in ("bert", "distilbert") for scale in (1, -1)}
+        cls.readers = list(cls.models)
         cls.models["bare"] = golden.definition("bert-qa")
         strict = os.path.join(cls.folder, "strict")  # no word stands for unknown ones
         os.makedirs(strict)
@@ -105,13 +106,12 @@ class Question(ServerCase):
             windows.append(([logits["start"][i] for i in kept], [logits["end"][i] for i in kept], places[begin:end], begin))
         return pipeline(windows, top, most), len(windows)
 
-    def test_answers_are_those_of_the_pipeline(self):
+    def check_answers(self, models, rounds):
+        """Random questions; returns the spans, the number of questions without an answer, and the numbers of windows."""
         rng = random.Random(7)
         seen, none, cuts = set(), 0, set()
-        for model in self.models:
-            if model in ("bare", "strict"):
-                continue
-            for round in range(12):
+        for model in models:
+            for _ in range(rounds):
                 questions = ["".join(rng.choice(PARTS) for _ in range(rng.randrange(1, 9))) for _ in range(4)]
                 contexts = ["".join(rng.choice(PARTS) for _ in range(rng.choice([3, 12, 40, 120]))) for _ in range(4)]
                 more = rng.choice([{}, {"return_top": 5}, {"return_top": 64, "max_answer": 2}, {"max_answer": 1},
@@ -133,9 +133,22 @@ class Question(ServerCase):
                     cuts.add(windows)
                 alone = self.ask(model, question=questions[0], context=contexts[0], **more)["answers"]
                 self.assertEqual(alone, answer["answers"][0])
+        return seen, none, cuts
+
+    def test_answers_are_those_of_the_pipeline(self):
+        seen, none, cuts = self.check_answers(self.readers, 12)
         self.assertGreater(len(seen), 50)
         self.assertGreater(none, 5)
         self.assertGreater(max(cuts), 4)
+
+    def test_answers_at_every_level_and_in_eight_bits(self):
+        models = {"bert-1": self.models["bert-1"], "bert-int8": dict(self.models["bert-1"], compute="int8-block")}
+        for level in "portable", "avx2", None:  # None: the best
+            with self.subTest(level=level):
+                self.server = Server({"models": models}, env={"ATTEND_CPU": level} if level else None)  # of this test alone
+                self.addCleanup(self.server.kill)
+                self.assertGreater(max(self.check_answers(models, 4)[2]), 1)
+                self.server.stop()
 
     def test_answers_without_a_context(self):
         nothing = [{"text": "", "score": 0, "start": 0, "end": 0}]

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "config/build/plan/whole_find.h"
-#include "config/document/text.h"
 
 /* --- tensors --- */
 
@@ -51,21 +50,13 @@ enum { HEADS = sizeof architectures / sizeof *architectures };
 /* Sets the head that the definition or the architectures name. False: these name others. */
 static bool read_head(struct whole_plan *p, bool *named) {
   const json_t *config = p->family->keys ? p->source.config : NULL;
-  const json_t *all = json_object_get(config, "architectures"), *one;
-  size_t i;
   *named = p->said.has_task;
   if (p->said.has_task) p->head = p->said.task;
-  if (p->said.has_task) return true;
-  json_array_foreach((json_t *)all, i, one) {
-    const char *name = json_string_value(one);
-    for (unsigned head = 0; name && head < HEADS; head++)
-      if (text_ends_with(name, architectures[head])) {
-        p->head = (enum whole_head)head;
-        *named = true;
-        return true;
-      }
+  for (unsigned head = 0; config && !*named && head < HEADS; head++) {
+    *named = whole_plan_is_for(p, architectures[head]);
+    if (*named) p->head = (enum whole_head)head;
   }
-  return json_array_size(all) == 0;
+  return *named || json_array_size(json_object_get(config, "architectures")) == 0;
 }
 
 /* Uses the layers of the head that the model has: the classes' own, and perhaps one before it. */

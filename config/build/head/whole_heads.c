@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "config/build/plan/whole_find.h"
-#include "config/document/text.h"
 
 enum { NAME_SIZE = LAYOUT_ADDRESS_SIZE + 16 };
 
@@ -58,17 +57,6 @@ static enum status find_pair_near(const struct whole_heading *f, enum whole_role
   return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
 }
 
-/* Does config.json name an architecture that ends so? */
-static bool is_for(const struct whole_plan *p, const char *end) {
-  const json_t *all = json_object_get(p->source.config, "architectures"), *one;
-  size_t i;
-  json_array_foreach((json_t *)all, i, one) {
-    const char *name = json_string_value(one);
-    if (name && text_ends_with(name, end)) return true;
-  }
-  return false;
-}
-
 /* Does the file have a tensor of this head? */
 static bool has_masked(const struct whole_plan *p, const struct whole_masked *m) {
   return (m->dense && find_end(p, m->dense, ".weight")) || find_end(p, m->matrix, ".weight") ||
@@ -81,7 +69,8 @@ static enum status find_masked(const struct whole_heading *f) {
   struct whole_plan *p = f->p;
   const struct whole_masked *one = f->stack->family->masked;
   size_t i = 0;
-  if (p->kind != MODEL_ENCODER || !one->matrix || !is_for(p, "ForMaskedLM")) return STATUS_OK;
+  if (p->kind != MODEL_ENCODER || !one->matrix || !whole_plan_is_for(p, "ForMaskedLM"))
+    return STATUS_OK;
   while (i < WHOLE_MASKED_MOST && one[i].matrix && !has_masked(p, &one[i])) i++;
   if (i == WHOLE_MASKED_MOST || !one[i].matrix) {
     notes_add(&p->notes, "config.json: architectures names a masked language model, but there are "

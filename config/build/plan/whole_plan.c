@@ -25,6 +25,16 @@ enum status whole_plan_blame(const struct whole_plan *p, struct error *e) {
   return p->source.path ? text_before(e, "%.100s: ", text_tail(p->source.path)) : e->status;
 }
 
+bool whole_plan_is_for(const struct whole_plan *p, const char *end) {
+  const json_t *all = json_object_get(p->source.config, "architectures"), *one;
+  size_t i;
+  json_array_foreach((json_t *)all, i, one) {
+    const char *name = json_string_value(one);
+    if (name && text_ends_with(name, end)) return true;
+  }
+  return false;
+}
+
 bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
                         enum whole_role role) {
   const struct layout_matrix *own = &p->stack[WHOLE_ENCODER].part[role];

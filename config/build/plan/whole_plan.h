@@ -93,6 +93,9 @@ static inline enum whole_side whole_plan_side(const struct whole_plan *p,
   return (enum whole_side)(s - p->stack);
 }
 
+/* Does config.json name an architecture that ends so? */
+bool whole_plan_is_for(const struct whole_plan *p, const char *end);
+
 /* The score by logits: the definition overrides modules.json. */
 static inline const struct whole_logit_score *whole_plan_logit_score(const struct whole_plan *p) {
   return p->said.logit_score.tokens ? &p->said.logit_score : &p->source.logit_score;

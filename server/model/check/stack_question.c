@@ -9,44 +9,39 @@
 
 /* --- fields --- */
 
-/* Rejects the fields of answers if there is no question. */
-static enum status check_without_question(const struct contract_reading *r) {
-  static const enum stack_field alone[] = {STACK_FIELD_RETURN_TOP, STACK_FIELD_MAX_ANSWER,
-                                           STACK_FIELD_STRIDE};
-  for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
-    if (stack_field_is_seen(r, alone[i]))
-      return error_at(r->e, stack_field_pointer(alone[i]),
-                      "%s requires \"question\" and \"context\": the response to \"text\" or "
-                      "\"tokens\" has logits",
-                      stack_field_name(alone[i]));
-  return STATUS_OK;
-}
-
-/* Rejects what a response with answers does not have: the tokens of its windows. */
-static enum status check_results(const struct contract_reading *r) {
-  static const enum stack_field others[] = {
-      STACK_FIELD_RETURN_TOKENS,  STACK_FIELD_RETURN_HIDDEN, STACK_FIELD_RETURN_ATTENTION,
-      STACK_FIELD_TRACE,          STACK_FIELD_TRUNCATE,      STACK_FIELD_SPECIAL_TOKENS,
-      STACK_FIELD_ENCODING_FORMAT};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (stack_field_is_seen(r, others[i]))
-      return error_at(r->e, stack_field_pointer(others[i]),
-                      "%s excludes \"question\": send the question and the context as a pair in "
-                      "\"text\"",
-                      stack_field_name(others[i]));
+/* Rejects the fields of answers if there is no question; else those of what a response with answers
+ * does not have: the tokens of its windows. */
+static enum status check_fields(const struct contract_reading *r, bool question) {
+  static const struct {
+    enum stack_field field;
+    bool answers; /* whether it is about answers */
+  } fields[] = {{STACK_FIELD_RETURN_TOP, true},      {STACK_FIELD_MAX_ANSWER, true},
+                {STACK_FIELD_STRIDE, true},          {STACK_FIELD_RETURN_TOKENS, false},
+                {STACK_FIELD_RETURN_HIDDEN, false},  {STACK_FIELD_RETURN_ATTENTION, false},
+                {STACK_FIELD_TRACE, false},          {STACK_FIELD_TRUNCATE, false},
+                {STACK_FIELD_SPECIAL_TOKENS, false}, {STACK_FIELD_ENCODING_FORMAT, false}};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    const enum stack_field field = fields[i].field;
+    if (fields[i].answers == question || !stack_field_is_seen(r, field)) continue;
+    return error_at(r->e, stack_field_pointer(field), "%s %s", stack_field_name(field),
+                    question ? "excludes \"question\": send the question and the context as a pair "
+                               "in \"text\""
+                             : "requires \"question\" and \"context\": the response to \"text\" or "
+                               "\"tokens\" has logits");
+  }
   return STATUS_OK;
 }
 
 enum status stack_question_check(const struct contract_reading *r) {
   const bool question = stack_field_is_seen(r, STACK_FIELD_QUESTION);
   const struct texts *t = r->texts, *c = r->second;
-  if (!question && !c) return check_without_question(r);
+  if (!question && !c) return check_fields(r, false);
   if (!question || !c)
     return error_at(r->e, question ? "/context" : "/question", "the field \"%s\" is missing",
                     question ? "context" : "question");
   if (stack_field_is_seen(r, STACK_FIELD_TEXT))
     return error_at(r->e, "/text", "text excludes \"question\": send one of both");
-  if (check_results(r)) return r->e->status;
+  if (check_fields(r, true)) return r->e->status;
   if (t->alone != c->alone)
     return error_at(r->e, "/context", "expected %s, as \"question\" is",
                     t->alone ? "a string" : "a list of strings");
