@@ -436,8 +436,9 @@ $(BUILD)/example/%_train: $(BUILD)/tests/example/%_train.o $(BUILD)/tests/exampl
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 # The kernels are written in gcc's vectors, and look at what others have checked: gcc compiles them, bare.
-build/fuzz/core/kernel/loops/kernel_%.o build/coverage/core/kernel/loops/kernel_%.o: override CC := gcc
-build/fuzz/core/kernel/loops/kernel_%.o build/coverage/core/kernel/loops/kernel_%.o: override SAN :=
+BARE := $(foreach mode,fuzz coverage,$(addprefix build/$(mode)/core/kernel/,loops/kernel_%.o bytes/bytes_%.o))
+$(BARE): override CC := gcc
+$(BARE): override SAN :=
 
 # With libFuzzer's main where it searches, else with one that replays the inputs that are kept.
 FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(BUILD)/tests/fuzz/replay.o)

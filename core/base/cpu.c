@@ -102,7 +102,8 @@ enum cpu_level cpu_text_level(void) {
   int level = known;
   if (level >= 0) return (enum cpu_level)level;
   const enum cpu_level here = cpu_text_level_with(cpu_features()), most = wanted_word()->level;
-  return (enum cpu_level)(known = (int)(here < most ? here : most));
+  known = level = (int)(here < most ? here : most);
+  return (enum cpu_level)level;
 }
 
 /* --- cgroups --- */
