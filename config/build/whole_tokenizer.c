@@ -151,40 +151,49 @@ static enum status find_builtin(struct whole *w, const char *name, struct error 
   return w->tokenizer ? check_tokenizer(w, NULL, e) : e->status;
 }
 
+/* Loads the tokenizer at `path`, a folder or a file, and checks it. */
+static enum status load_tokenizer(struct whole *w, const struct whole_plan *p, const char *path,
+                                  struct error *e) {
+  bool lower = false;
+  if (p->source.file && !p->source.builtin && read_sentences(w, p, &lower, e)) return e->status;
+  w->tokenizer = tokenizer_folder(path, lower, &w->tokenizer_file, e);
+  if (!w->tokenizer) w->longest = 0;
+  if (!w->tokenizer) return e->status;
+  char *folder = file_is_folder(path) ? strdup(path) : file_folder(path);
+  if (!folder) return error_no_memory(e);
+  check_tokenizer(w, p->family->layer ? folder : NULL, e);
+  if (!p->family->layer) tokenizer_leave_bare(w->tokenizer);
+  free(folder);
+  return e->status;
+}
+
 static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
                                   const json_t *definition, const char *directory,
                                   struct error *e) {
   const json_t *said = json_object_get(definition, "tokenizer");
   if (json_is_false(said)) return STATUS_OK;
   if (said && !json_is_string(said))
-    return error_set(e, STATUS_CONFIG, "tokenizer: needs the path of a folder, or false");
+    return error_set(e, STATUS_CONFIG, "tokenizer: needs the path of a folder or a file, or false");
   if (said && !w->vocabulary)
     return error_set(e, STATUS_CONFIG, "tokenizer: the model has no token embeddings");
-  const bool has_folder = p->source.file && !p->source.builtin;
   if (!said && p->source.builtin) return find_builtin(w, p->source.builtin, e);
-  if (!w->vocabulary || (!said && !has_folder)) return STATUS_OK;
-  char *folder = said ? file_path(directory, json_string_value(said))
-                      : file_folder(checkpoint_path(p->source.file));
-  if (!folder) return error_no_memory(e);
-  bool lower = false;
-  if (!has_folder || read_sentences(w, p, &lower, e) == STATUS_OK)
-    w->tokenizer = tokenizer_folder(folder, lower, &w->tokenizer_file, e);
+  if (!w->vocabulary || (!said && !p->source.file)) return STATUS_OK;
+  char *path = said ? file_path(directory, json_string_value(said))
+                    : file_folder(checkpoint_path(p->source.file));
+  if (!path) return error_no_memory(e);
+  load_tokenizer(w, p, path, e);
   if (said && !w->tokenizer && !e->status)
     error_set(e, STATUS_CONFIG,
-              "tokenizer: %.100s: has no tokenizer.json, vocab.json with merges.txt, vocab.txt or "
-              "words.txt",
-              text_tail(folder));
-  if (!w->tokenizer)
-    w->longest = 0;
-  else
-    check_tokenizer(w, p->family->layer ? folder : NULL, e);
-  if (w->tokenizer && !p->family->layer) tokenizer_leave_bare(w->tokenizer);
+              "tokenizer: %.100s: has no tokenizer.json, sentencepiece model (spiece.model, "
+              "sentencepiece.bpe.model, tokenizer.model, spm.model), vocab.json with merges.txt, "
+              "vocab.txt or words.txt",
+              text_tail(path));
   if (e->status == STATUS_CONFIG && !said) { /* the user did not ask for this tokenizer */
     const size_t used = strlen(e->detail);
     snprintf(e->detail + used, sizeof e->detail - used,
              " (\"tokenizer\": false serves the model without it)");
   }
-  free(folder);
+  free(path);
   return e->status;
 }
 

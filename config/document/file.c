@@ -196,6 +196,11 @@ bool file_is_there(const char *path) {
   return lstat(path, &about) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
+bool file_is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 char *file_path(const char *directory, const char *path) {
   char *joined = NULL;
   while (strncmp(path, "./", 2) == 0 && path[2] && path[2] != '/') path += 2;

@@ -44,6 +44,9 @@ char *file_text(const char *path, size_t *length, struct error *e);
  * gives the reason. */
 bool file_is_there(const char *path);
 
+/* Is it a folder, or a link to one? */
+bool file_is_folder(const char *path);
+
 /* A new string: `path`, relative to `directory` unless it is absolute, without a leading "./".
  * NULL: no memory. */
 char *file_path(const char *directory, const char *path);

@@ -253,11 +253,13 @@ static struct tokenizer *read_tokenizer(const char *folder, const char *name, bo
   return t;
 }
 
-/* --- folders --- */
+/* --- folders and files --- */
+
+typedef struct tokenizer *reader(const char *folder, const char *file, bool lower, struct error *e);
 
 static const struct {
   const char *file, *other; /* a file that must be there, too; or NULL */
-  struct tokenizer *(*read)(const char *folder, const char *file, bool lower, struct error *e);
+  reader *read;
 } kinds[] = {{"tokenizer.json", NULL, read_tokenizer},
              {"spiece.model", NULL, read_sentence},
              {"sentencepiece.bpe.model", NULL, read_sentence},
@@ -267,18 +269,45 @@ static const struct {
              {"vocab.txt", NULL, read_vocabulary},
              {"words.txt", NULL, read_words}};
 
-struct tokenizer *tokenizer_folder(const char *folder, bool lower, const char **file,
+static const struct {
+  const char *end, *shown; /* of the file's name */
+  reader *read;
+} ends[] = {{".json", "*.json", read_tokenizer},
+            {".model", "*.model", read_sentence},
+            {".spm", "*.spm", read_sentence}};
+
+/* The tokenizer of a file, by the end of its name. */
+static struct tokenizer *read_file(const char *path, bool lower, const char **file,
+                                   struct error *e) {
+  char *folder = file_folder(path);
+  struct tokenizer *t = NULL;
+  if (!folder) error_no_memory(e);
+  for (size_t i = 0; folder && i < sizeof ends / sizeof *ends && !*file; i++) {
+    if (!text_ends_with(path, ends[i].end)) continue;
+    *file = ends[i].shown;
+    t = ends[i].read(folder, text_file_name(path), lower, e);
+  }
+  if (folder && !*file)
+    error_set(e, STATUS_CONFIG,
+              "%.100s: is not a folder, and its name does not end in .json, .model or .spm",
+              text_tail(path));
+  free(folder);
+  return t;
+}
+
+struct tokenizer *tokenizer_folder(const char *path, bool lower, const char **file,
                                    struct error *e) {
   *file = NULL;
+  if (file_is_there(path) && !file_is_folder(path)) return read_file(path, lower, file, e);
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !e->status; i++) {
-    char *path = find(folder, kinds[i].file, e);
-    char *other = path && kinds[i].other ? find(folder, kinds[i].other, e) : NULL;
-    const bool there = path && (other || !kinds[i].other);
-    free(path);
+    char *found = find(path, kinds[i].file, e);
+    char *other = found && kinds[i].other ? find(path, kinds[i].other, e) : NULL;
+    const bool there = found && (other || !kinds[i].other);
+    free(found);
     free(other);
     if (!there) continue;
     *file = kinds[i].file;
-    struct tokenizer *t = kinds[i].read(folder, *file, lower, e);
+    struct tokenizer *t = kinds[i].read(path, *file, lower, e);
     if (!t && e->status == STATUS_CONFIG && !strstr(e->detail, *file))
       text_before(e, "%s: ", *file);
     return t;

@@ -1,12 +1,12 @@
 /* bench_tokenizer: how fast a tokenizer makes tokens of texts, by itself, in one thread:
- * `bench_tokenizer TOKENIZER TEXT ...`; each line of a TEXT is a text of its own. Time is the
- * clock's, the best of several turns. */
+ * `bench_tokenizer TOKENIZER TEXT ...`: a folder, or a file of a tokenizer; each line of a TEXT is
+ * a text of its own. Time is the clock's, the best of several turns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/document/file.h"
-#include "config/tokenizer/tokenizer.h"
+#include "config/tokenizer/tokenizer_folder.h"
 #include "core/base/clock.h"
 
 enum { TURNS = 5 };
@@ -57,11 +57,10 @@ int main(int count, char **word) {
     return 0;
   }
   const uint64_t start = clock_now();
-  json_t *json = file_json_long(word[1], &e);
-  struct tokenizer *t = json ? tokenizer_new(json, &e) : NULL;
-  json_decref(json);
+  const char *file;
+  struct tokenizer *t = tokenizer_folder(word[1], false, &file, &e);
   if (!t) {
-    fprintf(stderr, "%s\n", e.detail);
+    fprintf(stderr, "%s: %s\n", word[1], e.status ? e.detail : "has no tokenizer");
     return 2;
   }
   printf("%s: %s, %zu tokens, %.2f MB, read in %.0f ms | - | - | - | -\n", word[1],

@@ -378,7 +378,7 @@ class Text(ServerCase):
 
     def test_files_that_are_refused(self):
         for files, words in (
-                ({}, "has no tokenizer.json, vocab.json with merges.txt, vocab.txt or words.txt"),
+                ({}, "has no tokenizer.json, sentencepiece model (spiece.model"),
                 ({"vocab.json": json.dumps(GPT2["vocab"]), "source.spm": ""}, "has no tokenizer.json"),
                 ({"vocab.json": json.dumps(GPT2["vocab"]), "merges.txt": "o r</w>"}, "merges.txt: is not as GPT-2's"),
                 ({"vocab.json": "[", "merges.txt": "o r"}, "vocab.json"),
