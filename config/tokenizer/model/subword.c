@@ -206,6 +206,7 @@ static void free_places(struct subword_places *p) {
   if (!p) return;
   free(p->id);
   free(p->score);
+  free(p->node);
   vocabulary_done(&p->found);
   trie_done(&p->user);
   free(p);
@@ -214,7 +215,7 @@ static void free_places(struct subword_places *p) {
 static size_t count_places(const struct subword_places *p) {
   if (!p) return 0;
   return sizeof *p + p->count * (sizeof *p->id + (p->score ? sizeof *p->score : 0)) +
-         vocabulary_bytes(&p->found) + trie_bytes(&p->user);
+         vocabulary_bytes(&p->found) + trie_bytes(&p->user) + p->nodes * sizeof *p->node;
 }
 
 void subword_free(struct subword_model *m) {

@@ -62,13 +62,22 @@ struct subword_model {
   struct subword_places *places; /* NULL: it is of another kind */
 };
 
+/* A node of a trie (trie.h) with the score of the piece that ends there. */
+struct subword_node {
+  int32_t base, check;
+  int32_t place; /* -1: none */
+  float score;
+};
+
 /* The pieces of a model of sentencepiece by their places in its file; after them come, of a BPE,
  * the characters that occur in pieces but are none, which are unknown. */
 struct subword_places {
   int32_t *id;  /* [count] */
   size_t count; /* pieces */
   /* Unigram */
-  double *score; /* [count] */
+  double *score;             /* [count] */
+  struct subword_node *node; /* [nodes] the trie of the pieces */
+  size_t nodes;
   float unknown_score;
   /* BPE */
   struct vocabulary found; /* what a word's parts can be, by place */

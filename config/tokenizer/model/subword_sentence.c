@@ -35,19 +35,22 @@ static size_t continue_way(const struct subword_model *m, const char *word, size
                            size_t begin, struct sentence_way *way) {
   const size_t character = subword_character(word + begin);
   const float sum = way[begin].sum;
-  const double *score = m->places->score;
+  const struct subword_places *p = m->places;
   bool known = false;
   int32_t node = TRIE_ROOT;
   size_t i = begin;
   while (i < length) {
-    node = trie_step(&m->trie, node, (unsigned char)word[i++]);
-    if (node < 0) break;
-    const int32_t place = m->trie.value[node];
-    if (place < 0) continue;
-    improve(&way[i], score[place] + sum, begin, place);
+    const size_t to = (size_t)p->node[node].base + (unsigned char)word[i++];
+    const struct subword_node *n = &p->node[to];
+    if (n->check != node) break;
+    node = (int32_t)to;
+    if (n->place < 0) continue;
+    /* A text that is always one token has its own score. */
+    const double score = n->score < INFINITY ? (double)n->score : p->score[n->place];
+    improve(&way[i], score + sum, begin, n->place);
     known = known || i - begin == character;
   }
-  if (!known) improve(&way[begin + character], m->places->unknown_score + sum, begin, -1);
+  if (!known) improve(&way[begin + character], p->unknown_score + sum, begin, -1);
   return i - begin;
 }
 
@@ -112,6 +115,27 @@ static enum status make_trie(struct subword_model *m, const struct sentencepiece
   return e->status;
 }
 
+/* Puts the scores into the nodes of the trie: together they are one access to memory. */
+static enum status put_scores(struct subword_model *m, const struct sentencepiece *s,
+                              struct error *e) {
+  struct subword_node *to = calloc(m->trie.count, sizeof *to);
+  if (!to) return error_no_memory(e);
+  for (size_t i = 0; i < m->trie.count; i++) {
+    const int32_t place = m->trie.value[i];
+    const struct sentencepiece_piece *p = place < 0 ? NULL : &s->piece[place];
+    to[i] = (struct subword_node){.base = m->trie.node[i].base,
+                                  .check = m->trie.node[i].check,
+                                  .place = place,
+                                  .score = !p                              ? 0
+                                           : p->type == SENTENCEPIECE_USER ? INFINITY
+                                                                           : p->score};
+  }
+  m->places->node = to;
+  m->places->nodes = m->trie.count;
+  trie_done(&m->trie);
+  return STATUS_OK;
+}
+
 /* --- the model --- */
 
 /* The pieces with their ids. Those that no text has are found by their ids alone. */
@@ -161,7 +185,8 @@ static enum status read_model(struct subword_model *m, const struct sentencepiec
     if (s->piece[i].type == SENTENCEPIECE_BYTE)
       m->byte[sentencepiece_byte(s->piece[i].text)] = p->id[i];
   if (s->bpe) return subword_sentence_merges(m, s, e);
-  return read_scores(m, s, e) ? e->status : make_trie(m, s, e);
+  if (read_scores(m, s, e) || make_trie(m, s, e)) return e->status;
+  return put_scores(m, s, e);
 }
 
 struct subword_model *subword_new_sentence(const struct sentencepiece *s, const int32_t *id,
