@@ -146,6 +146,50 @@ static void sets_are_unicodes(void **state) {
   finds("\\p{Emoji_Presentation}", "a\xf0\x9f\x98\x80", "[\xf0\x9f\x98\x80]");
 }
 
+/* Letters of Unicode 15 (Nag Mundari), 15.1 (Han) and 16 (Cyrillic, of both cases; Garay), and
+ * their digits, marks, punctuation and symbols. */
+#define LETTER "\xf0\x9e\x93\x90"
+#define HAN    "\xf0\xae\xaf\xb0"
+#define UPPER  "\xe1\xb2\x89"
+#define LOWER  "\xe1\xb2\x8a"
+#define DIGIT  "\xf0\x90\xb5\x80"
+#define MARK   "\xf0\x91\xbc\x80"
+#define FORMAT "\xf0\x93\x90\xb9"
+#define SYMBOL "\xf0\x9f\xab\xa9"
+
+static void characters_are_newer_than_the_library(void **state) {
+  (void)state;
+  finds("\\p{L}+", "a" LETTER HAN UPPER LOWER "1", "[a" LETTER HAN UPPER LOWER "]");
+  finds("\\p{Lu}|\\p{Nd}", LETTER UPPER LOWER DIGIT "A", "[" UPPER "][" DIGIT "][A]");
+  finds("\\p{Ll}+", "A" UPPER LOWER "b", "[" LOWER "b]");
+  finds("\\p{Han}+|\\p{Cyrillic}+", "a" HAN "-" UPPER LOWER LETTER, "[" HAN "][" UPPER LOWER "]");
+  finds("\\p{Hani}+", "a" HAN, "[" HAN "]");
+  finds("\\p{Lowercase}|\\p{Uppercase}", LETTER LOWER UPPER, "[" LOWER "][" UPPER "]");
+  finds("[[:alnum:]]+", "-\xcd\xac" LETTER DIGIT, "[\xcd\xac" LETTER DIGIT "]");
+  finds("\\p{S}", LETTER SYMBOL, "[" SYMBOL "]");
+  finds("\\p{M}+|\\p{Cf}", "a" MARK FORMAT, "[" MARK "][" FORMAT "]");
+  finds("\\d+|\\D", DIGIT "1" LETTER, "[" DIGIT "1][" LETTER "]");
+  finds("\\w+", LETTER DIGIT SYMBOL MARK, "[" LETTER DIGIT "][" MARK "]");
+  finds("\\W", LETTER DIGIT SYMBOL, "[" SYMBOL "]");
+  finds("\\b", LETTER " ", "[][]");
+  finds("\\P{L}+|\\p{^N}", LETTER DIGIT SYMBOL "a", "[" LETTER "][" DIGIT SYMBOL "][a]");
+  finds("[\\P{L}x]+", LETTER "x1" DIGIT UPPER, "[x1" DIGIT "]");
+  finds("[^\\p{L}]+", LETTER "1" DIGIT UPPER, "[1" DIGIT "]");
+  finds("[^\\P{L}x]+", "1x" LETTER UPPER DIGIT, "[" LETTER UPPER "]");
+  finds("\\p{C}|\\p{Cn}", "a\x01" LETTER SYMBOL FORMAT "\xcd\xb8", "[\x01][" FORMAT "][\xcd\xb8]");
+  finds("\\P{C}+",
+        "\x01"
+        "a" LETTER FORMAT,
+        "[a" LETTER "]");
+  finds("\\P{Cn}+", "\xcd\xb8\x01" LETTER FORMAT, "[\x01" LETTER FORMAT "]");
+  finds("[\\p{Cn}b]+|[\\p{C}z]", "ab\xcd\xb8" LETTER "\x01z", "[b\xcd\xb8][\x01][z]");
+  finds("[^\\p{Cn}b]+", "ab\xcd\xb8" LETTER "\x01", "[a][" LETTER "\x01]");
+  finds("[^\\P{C}]+", "a\x01\xcd\xb8" LETTER, "[\x01\xcd\xb8]");
+  finds("[\\p{C}&&[^\\p{Cf}]]+", "a\x01" FORMAT LETTER "\xcd\xb8", "[\x01][\xcd\xb8]");
+  finds(GPT2, LETTER " " UPPER LOWER DIGIT SYMBOL,
+        "[" LETTER "][ " UPPER LOWER "][" DIGIT "][" SYMBOL "]");
+}
+
 /* A body's characters in ASCII are those of its property. */
 static void names_mean_what_the_library_means(void **state) {
   (void)state;
@@ -501,6 +545,7 @@ int main(void) {
       cmocka_unit_test(brackets_may_have_brackets_within),
       cmocka_unit_test(brackets_have_odd_characters),
       cmocka_unit_test(sets_are_unicodes),
+      cmocka_unit_test(characters_are_newer_than_the_library),
       cmocka_unit_test(names_mean_what_the_library_means),
       cmocka_unit_test(repeats),
       cmocka_unit_test(places),

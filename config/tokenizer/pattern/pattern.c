@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/tokenizer/pattern/pattern_newer.h"
 #include "config/tokenizer/pattern/pattern_syntax.h"
 #include "core/base/clock.h"
 #include "core/base/size.h"
@@ -34,11 +35,15 @@ enum {
 struct pattern {
   char *plain; /* [length] a text to search for; NULL: an expression */
   size_t length;
-  pcre2_code *code;
-  bool compiled; /* to machine code */
+  /* The second one has also characters that the library lacks; NULL: it is no other. */
+  struct pattern_code {
+    pcre2_code *code;
+    bool compiled; /* to machine code */
+  } code[2];
 };
 
 struct pattern_match {
+  const struct pattern_code *code; /* the one for this text */
   pcre2_match_data *data;
   pcre2_match_context *limits;
   pcre2_jit_stack *stack; /* NULL: the thread's is enough so far */
@@ -80,20 +85,28 @@ static enum status refuse(int why, struct error *e) {
 
 static struct pattern *new_expression(const char *expression, size_t length, struct error *e) {
   struct pattern *p = calloc(1, sizeof *p);
-  struct pattern_text text = {0};
-  int why;
-  size_t where;
+  struct pattern_text text[2] = {{0}};
   if (!p) {
     error_no_memory(e);
     return NULL;
   }
-  if (pattern_syntax_rewrite(expression, length, knows, &text, e) == STATUS_OK) {
-    p->code = compile(text.bytes ? text.bytes : "", text.length, &why, &where);
-    if (!p->code) refuse(why, e);
+  for (size_t i = 0; i < 2; i++) {
+    struct pattern_code *c = &p->code[i];
+    int why;
+    size_t where;
+    if (pattern_syntax_rewrite(expression, length, i > 0, knows, &text[i], e)) break;
+    const char *written = text[i].bytes ? text[i].bytes : "";
+    if (i > 0 && (!text[0].bytes || strcmp(written, text[0].bytes) == 0)) break;
+    c->code = compile(written, text[i].length, &why, &where);
+    if (!c->code) {
+      refuse(why, e);
+      break;
+    }
+    /* A system may forbid executable memory that was written: then the library interprets. */
+    c->compiled = pcre2_jit_compile(c->code, PCRE2_JIT_COMPLETE) == 0;
   }
-  pattern_text_free(&text);
-  /* A system may forbid executable memory that was written: then the library interprets. */
-  p->compiled = p->code && pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE) == 0;
+  pattern_text_free(&text[0]);
+  pattern_text_free(&text[1]);
   if (e->status == STATUS_OK) return p;
   pattern_free(p);
   return NULL;
@@ -131,7 +144,8 @@ struct pattern *pattern_new(const json_t *json, struct error *e) {
 
 void pattern_free(struct pattern *p) {
   if (!p) return;
-  pcre2_code_free(p->code);
+  pcre2_code_free(p->code[0].code);
+  pcre2_code_free(p->code[1].code);
   free(p->plain);
   free(p);
 }
@@ -194,6 +208,8 @@ void pattern_search_text(struct pattern_search *s, const char *text, size_t leng
   s->at = s->begin = s->end = 0;
   s->found = false;
   if (!m) return;
+  const struct pattern_code *newer = &s->pattern->code[1];
+  m->code = newer->code && pattern_newer_within(text, length) ? newer : s->pattern->code;
   const size_t most = (UINT32_MAX - TRIES) / TRIES_A_BYTE;
   pcre2_set_match_limit(m->limits, (uint32_t)(TRIES + TRIES_A_BYTE * size_min(length, most)));
   s->watch->may += length * TIME_A_BYTE;
@@ -244,8 +260,8 @@ static bool refuse_text(int why, struct error *e) {
 static int call(const struct pattern_search *s) {
   const struct pattern_match *m = s->match;
   const PCRE2_SPTR text = (PCRE2_SPTR)s->text;
-  const pcre2_code *code = s->pattern->code;
-  if (s->pattern->compiled)
+  const pcre2_code *code = m->code->code;
+  if (m->code->compiled)
     return pcre2_jit_match(code, text, s->length, s->at, PCRE2_NO_UTF_CHECK, m->data, m->limits);
   return pcre2_match(code, text, s->length, s->at, PCRE2_NO_UTF_CHECK, m->data, m->limits);
 }

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "config/tokenizer/pattern/pattern_newer.h"
+
 #define ANY "[\\x00-\\x{10ffff}]"
 
 enum { NESTED = 32 }; /* brackets within one another */
@@ -39,8 +41,9 @@ static void write_class(const struct pattern_class *c, struct pattern_text *out)
 }
 
 static void write_set(const struct pattern_set *set, bool negated, struct pattern_text *out) {
-  pattern_text_append(out, negated ? "[^" : "[");
-  pattern_text_append(out, set->body);
+  const bool has_body = set->body[0];
+  pattern_text_append(out, negated == has_body ? "[^" : "[");
+  pattern_text_append(out, has_body ? set->body : set->inverse);
   pattern_text_append(out, "]");
 }
 
@@ -66,12 +69,11 @@ void pattern_class_of(struct pattern_reader *r, const char *from, const struct p
 }
 
 static void add_set(struct pattern_class *c, const struct pattern_set *set, bool negated) {
-  if (!negated)
-    pattern_text_append(&c->body, set->body);
-  else if (set->inverse[0])
-    pattern_text_append(&c->body, set->inverse);
+  const char *body = negated ? set->inverse : set->body;
+  if (*body)
+    pattern_text_append(&c->body, body);
   else
-    write_set(set, true, next_other(c));
+    write_set(set, negated, next_other(c));
 }
 
 /* --- reading --- */
@@ -91,6 +93,7 @@ static bool read_posix(struct pattern_reader *r, struct pattern_class *c) {
     pattern_reader_refuse(r, from, "is not a known set");
     return true;
   }
+  if (r->newer) pattern_newer_add(&set);
   check_cased(r, from, &set);
   add_set(c, &set, negated);
   return true;

@@ -36,6 +36,7 @@ void pattern_text_character(struct pattern_text *t, uint32_t c);
 struct pattern_reader {
   const char *begin, *at, *end; /* well-formed UTF-8 */
   bool caseless;                /* whether case is ignored here: (?i) */
+  bool newer;                   /* whether sets have characters that the library may lack */
   pattern_set_knows *knows;
   struct error *e;
 };

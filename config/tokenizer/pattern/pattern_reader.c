@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/tokenizer/pattern/pattern_newer.h"
 #include "config/tokenizer/pattern/unicode.h"
 #include "core/base/size.h"
 
@@ -155,5 +156,6 @@ bool pattern_reader_set(struct pattern_reader *r, bool bracketed, struct pattern
     read_property(r, from, out, negated);
   else
     must(pattern_set_letter((char)tolower((unsigned char)letter), bracketed, out));
+  if (r->newer) pattern_newer_add(out);
   return true;
 }

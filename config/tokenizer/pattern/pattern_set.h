@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PATTERN_SET_NAME = 40, PATTERN_SET_BODY = 200 };
+enum { PATTERN_SET_NAME = 40, PATTERN_SET_BODY = 2048 };
 
 struct pattern_set {
-  char body[PATTERN_SET_BODY];    /* within brackets */
+  char body[PATTERN_SET_BODY];    /* within brackets; "": needs [^...] with the inverse */
   char inverse[PATTERN_SET_BODY]; /* the same for all other characters; "": needs [^...] */
   bool cased;                     /* whether it has only uppercase or only lowercase letters */
 };

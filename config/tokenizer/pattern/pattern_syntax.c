@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/tokenizer/pattern/pattern_newer.h"
+
 enum { NESTED = 100 }; /* groups within one another */
 
 #define NOTHING SIZE_MAX
@@ -88,6 +90,7 @@ static void append_boundary(struct pattern_syntax *s, bool is) {
   struct pattern_set word;
   char text[5 * PATTERN_SET_BODY];
   must(pattern_set_letter('w', false, &word));
+  if (s->r.newer) pattern_newer_add(&word);
   snprintf(text, sizeof text, "(?:(?<=[%s])(?%s[%s])|(?<![%s])(?%s[%s]))", word.body,
            is ? "!" : "=", word.body, word.body, is ? "=" : "!", word.body);
   append_place(s, text);
@@ -294,10 +297,11 @@ static bool refers_back(const char *at, const char *end) {
   return false;
 }
 
-enum status pattern_syntax_rewrite(const char *expression, size_t length, pattern_set_knows *knows,
-                                   struct pattern_text *out, struct error *e) {
+enum status pattern_syntax_rewrite(const char *expression, size_t length, bool newer,
+                                   pattern_set_knows *knows, struct pattern_text *out,
+                                   struct error *e) {
   const char *end = expression + length;
-  struct pattern_syntax s = {.r = {expression, expression, end, false, knows, e},
+  struct pattern_syntax s = {.r = {expression, expression, end, false, newer, knows, e},
                              .out = out,
                              .atom = NOTHING,
                              .captures = refers_back(expression, end)};

@@ -9,9 +9,11 @@
 
 #include "config/tokenizer/pattern/pattern_parts.h"
 
-/* Writes the expression for PCRE2 (UTF and UCP; ^ and $ of lines; only \n ends one). Returns the
- * status of `e`: STATUS_CONFIG that says what is rejected, and where; or STATUS_OUT_OF_MEMORY. */
-enum status pattern_syntax_rewrite(const char *expression, size_t length, pattern_set_knows *knows,
-                                   struct pattern_text *out, struct error *e);
+/* Writes the expression for PCRE2 (UTF and UCP; ^ and $ of lines; only \n ends one). With `newer`
+ * its sets have the characters of pattern_newer.h. Returns the status of `e`: STATUS_CONFIG that
+ * says what is rejected, and where; or STATUS_OUT_OF_MEMORY. */
+enum status pattern_syntax_rewrite(const char *expression, size_t length, bool newer,
+                                   pattern_set_knows *knows, struct pattern_text *out,
+                                   struct error *e);
 
 #endif
