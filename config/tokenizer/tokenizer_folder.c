@@ -255,11 +255,9 @@ static struct tokenizer *read_tokenizer(const char *folder, const char *name, bo
 
 /* --- folders and files --- */
 
-typedef struct tokenizer *reader(const char *folder, const char *file, bool lower, struct error *e);
-
 static const struct {
   const char *file, *other; /* a file that must be there, too; or NULL */
-  reader *read;
+  struct tokenizer *(*read)(const char *folder, const char *file, bool lower, struct error *e);
 } kinds[] = {{"tokenizer.json", NULL, read_tokenizer},
              {"spiece.model", NULL, read_sentence},
              {"sentencepiece.bpe.model", NULL, read_sentence},
@@ -271,7 +269,7 @@ static const struct {
 
 static const struct {
   const char *end, *shown; /* of the file's name */
-  reader *read;
+  struct tokenizer *(*read)(const char *folder, const char *file, bool lower, struct error *e);
 } ends[] = {{".json", "*.json", read_tokenizer},
             {".model", "*.model", read_sentence},
             {".spm", "*.spm", read_sentence}};
