@@ -9,7 +9,7 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-enum { LENGTH_MOST = 1 << 20 };
+enum { LENGTH_MOST = 1 << 20, WORDS_MOST = 4096 };
 
 const char *const whole_text_names[WHOLE_TEXTS + 1] = {
     [WHOLE_TEXT_DOCUMENT] = "document", [WHOLE_TEXT_QUERY] = "query"};
@@ -56,6 +56,8 @@ static const json_t *read_list(const json_t *json, const char *key, bool words, 
   }
   if (!good)
     definition_value_refuse(key, words ? "a list of words" : "a list of token ids", list, e);
+  if (words && json_array_size(list) > WORDS_MOST)
+    error_set(e, STATUS_CONFIG, "%s: more than %d words", key, WORDS_MOST);
   return list;
 }
 
@@ -222,5 +224,6 @@ enum status whole_late_read(struct whole_source *s, struct error *e) {
                        "1");
   }
   s->normalize = false; /* which is about vectors of items */
-  return e->status ? text_before(e, "%s: ", late->file) : STATUS_OK;
+  if (!e->status || strstr(e->detail, late->file)) return e->status;
+  return text_before(e, "%s: ", late->file);
 }

@@ -399,8 +399,16 @@ class Late(ServerCase):
                 ("document_prefix", 1, "document_prefix: "), ("query_length", 1.5, "query_length: "),
                 ("document_length", -1, "document_length: "), ("do_query_expansion", "no", "do_query_expansion: "),
                 ("attend_to_expansion_tokens", 0, "attend_to_expansion_tokens: "),
-                ("skiplist_words", [1], "skiplist_words: "), ("skiplist_words", ".", "skiplist_words: ")):
+                ("skiplist_words", [1], "skiplist_words: "), ("skiplist_words", ["w"] * 4097, "skiplist_words: more than 4096 words"),
+                 ("skiplist_words", ".", "skiplist_words: ")):
             reason(pylate, words=sentences + words, **{key: value})
+
+        def unreadable(at, text):
+            folder = colbert(at)
+            put(at, "artifact.metadata", text)
+            return folder
+        reason(unreadable, words="artifact.metadata, line 1", text=b"{")
+        reason(unreadable, words="artifact.metadata: is not an object", text=b"[]")
         dense_file, mask_file = "1_Dense/config.json", "2_MultiVectorMask/config.json"
         reason(pylate, (dense_file, {"module_input_name": "sentence_embedding"}),
                words='module 1_Dense: module_input_name: "sentence_embedding" is not supported; supported: token_embeddings')
