@@ -79,6 +79,15 @@ static void print_late(const struct whole_late *late, FILE *out) {
   fprintf(out, " (%s)\n", late->file);
 }
 
+/* Prints the heads that make something of each token of the vocabulary. */
+static void print_vocabulary_heads(const struct whole_plan *p, FILE *out) {
+  const struct whole_stack *s = whole_plan_reader(p);
+  if (p->masked)
+    fprintf(out, "  a masked language modeling head: %s, %s\n", p->masked->matrix,
+            s->form.output.tied ? "tied to the token embeddings" : "a matrix of its own");
+  if (s->part[WHOLE_WEIGHER].found) fputs("  weights of tokens: sparse_linear\n", out);
+}
+
 /* Prints the first classes. */
 static void print_classes(const struct whole_plan *p, FILE *out) {
   const size_t count = json_array_size(p->labels);
@@ -236,6 +245,7 @@ enum status inspect_whole_print(const struct inspect_ask *ask, FILE *out, struct
   if (why.status == STATUS_OK) {
     print_sizes(&p, out);
     print_late(&p.source.late, out);
+    print_vocabulary_heads(&p, out);
     print_classes(&p, out);
     print_source(&p, out);
     json_t *named = make_definition(ask->named, heads);

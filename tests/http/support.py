@@ -672,3 +672,17 @@ class ServerCase(Case):
         """Nothing of past requests is left in memory."""
         self.assertTrue(wait_until(lambda: self.server.metric("attend_inflight_bytes") == 0),
                         "attend_inflight_bytes does not return to 0")
+
+
+class FolderCase(ServerCase):
+    """The same with a folder, in which start() may write."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        shutil.rmtree(cls.folder, ignore_errors=True)

@@ -2,8 +2,6 @@
 encoders, in every form, and what is refused."""
 import json
 import os
-import shutil
-import tempfile
 import unittest
 
 import numpy
@@ -11,7 +9,7 @@ import numpy
 import golden
 from folders import read_tensors, write_folder as write_golden
 from forms import bits, read_base64, read_safetensors
-from support import Server, ServerCase, attend
+from support import FolderCase, Server, attend
 
 SAFETENSORS = "application/x-safetensors"
 CLASS = "ForSequenceClassification"
@@ -56,10 +54,9 @@ def write_folder(folder, name, head, config=None, words=None, **changes):
                                {"architectures": [CLASS], **(config or {})}, **{**head.tensors, **changes})
 
 
-class Classify(ServerCase):
+class Classify(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         models = {name: write_folder(os.path.join(cls.folder, name), name, head) for name, head in HEADS.items()}
         huge = {"classifier.weight": numpy.full((3, 32), 3e38, numpy.float32)}
         names = {"0": "no", "1": 'a "b"', "2": "ä"}
@@ -73,11 +70,6 @@ class Classify(ServerCase):
         with open(cls.config, "w", encoding="utf-8") as file:
             json.dump({"models": models}, file)
         return Server({"models": models})
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def post(self, model, request, what="classify", **headers):
         return self.server.post(f"/v1/models/{model}/{what}", request,

@@ -3,8 +3,6 @@ entities beside a plain form of Hugging Face's token classification; and what is
 import json
 import os
 import random
-import shutil
-import tempfile
 import unittest
 
 import numpy
@@ -12,7 +10,7 @@ import numpy
 import golden
 from folders import read_tensors, write_folder
 from forms import bits, read_base64, read_safetensors
-from support import Case, Server, ServerCase, attend, safetensors_bytes
+from support import Case, FolderCase, Server, attend
 
 PATHS = {"token_classify": "classify_tokens", "classify": "classify", "question": "question"}
 LABELS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "MISC", "B-a-b", "I-a-b", "x-O"]
@@ -145,10 +143,9 @@ class Golden(Case):
             self.assertLess(numpy.abs(error).max(), 0.25 * max(1, numpy.sqrt(numpy.square(wanted).mean())))
 
 
-class ClassifyTokens(ServerCase):
+class ClassifyTokens(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         cls.models = {"words": write_tagger(os.path.join(cls.folder, "words"), "bert-tags", write_words),
                       "pieces": write_tagger(os.path.join(cls.folder, "pieces"), "roberta-tags", write_pieces),
                       "decoder": golden.definition("qwen2-tags"), "classes": golden.definition("qwen2-cls"),
@@ -159,11 +156,6 @@ class ClassifyTokens(ServerCase):
         with open(cls.config, "w", encoding="utf-8") as file:
             json.dump({"models": cls.models}, file)
         return Server({"models": cls.models, "text_embeddings_inference": True})
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def post(self, model, request, what="classify_tokens", **headers):
         return self.server.post(f"/v1/models/{model}/{what}", request, headers)

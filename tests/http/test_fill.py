@@ -2,8 +2,6 @@
 computes, alone and in company, at every level of the processor, and what is refused."""
 import json
 import os
-import shutil
-import tempfile
 import unittest
 
 import numpy
@@ -11,7 +9,7 @@ import numpy
 import golden
 from folders import read_tensors, write_folder
 from pairs import activate
-from support import Server, ServerCase, attend
+from support import FolderCase, Server, attend
 
 LEVELS = "portable", "avx2", None  # None: the best
 TOP = 7
@@ -73,10 +71,9 @@ class TransformHead:
         return (x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-12) * factor + shift) @ self.table.T + added
 
 
-class Fill(ServerCase):
+class Fill(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         cls.cases = list(golden.cases("mask_lm"))
         table = read_tensors(os.path.join(golden.MODELS, "bert-mlm", "model.safetensors"))[
             "bert.embeddings.word_embeddings.weight"]
@@ -93,11 +90,6 @@ class Fill(ServerCase):
                           huge=made("huge", "bert-mlm", **{"cls.predictions.transform.dense.weight":
                                                            numpy.full((24, 24), 3e38, numpy.float32)}))
         return Server({"models": cls.models})
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def post(self, model, server=None, **request):
         return (server or self.server).post(f"/v1/models/{model}/fill", request)
@@ -209,6 +201,14 @@ class Fill(ServerCase):
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"models": {"m": model}}, file)
         return attend("check", "--config", path)[2]
+
+    def test_inspect(self):
+        def told(model):
+            return attend("inspect", model["transformer"])[1].decode()
+        self.assertIn("a masked language modeling head: cls.predictions.decoder, tied to the token embeddings",
+                      told(self.models["words"]))
+        self.assertIn("cls.predictions.decoder, a matrix of its own", told(self.models["own"]))
+        self.assertNotIn("masked", told(self.models["bare"]))
 
     def test_named_positions(self):
         name, case = self.cases[0]

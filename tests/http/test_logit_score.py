@@ -10,7 +10,7 @@ import numpy
 
 import golden
 from folders import read_tensors
-from support import Case, Server, ServerCase, attend, safetensors_bytes
+from support import Case, FolderCase, Server, attend, safetensors_bytes
 from test_classify_tokens import WORDS
 
 YES, NO = 9, 4
@@ -93,12 +93,11 @@ def qwen_tokenizer():
             "model": {"type": "BPE", "vocab": vocab, "merges": ["Ċ Ċ", "Ċ <", "? Ċ"]}}
 
 
-class LogitScore(ServerCase):
+class LogitScore(FolderCase):
     MODELS = {"tied": "qwen2-a", "own": "llama-a"}
 
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         path = lambda name: os.path.join(cls.folder, name)
         models = {name: write_reranker(path(name), source, USUAL) for name, source in cls.MODELS.items()}
         models["alone"] = write_reranker(path("alone"), "llama-a", {"true_token_id": YES, "false_token_id": None})
@@ -113,11 +112,6 @@ class LogitScore(ServerCase):
             write(path("chat"), "config.json", dict(json.load(file), max_position_embeddings=256))
         models["defined"] = dict(golden.definition("qwen2-a"), tokenizer=path("tied"), logit_score=[YES, NO])
         return Server({"models": models, "text_embeddings_inference": True})
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def ask(self, model, path, **request):
         return self.ok(self.server.post(f"/v1/models/{model}/{path}", request))

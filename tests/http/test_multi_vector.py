@@ -2,8 +2,6 @@
 golden hidden states times the matrix, alone and in company, at every level of the processor; MaxSim of /v1/rerank."""
 import json
 import os
-import shutil
-import tempfile
 import unittest
 
 import numpy
@@ -11,7 +9,7 @@ import numpy
 import golden
 import torch_file
 from forms import read_base64, read_safetensors
-from support import Server, ServerCase, attend, safetensors_bytes
+from support import FolderCase, Server, attend, safetensors_bytes
 from test_fill import LEVELS, WORDS, write_folder
 
 DENSE = "sentence_transformers.models."
@@ -42,10 +40,9 @@ def vectors(rows, layer, dimensions=None):
     return x / numpy.linalg.norm(x, axis=1, keepdims=True)
 
 
-class MultiVector(ServerCase):
+class MultiVector(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
 
         def at(name):
             return os.path.join(cls.folder, name)
@@ -61,11 +58,6 @@ class MultiVector(ServerCase):
         cls.models["words"]["pool"] = "multi_vector"
         cls.models["bare"] = golden.definition("bert-a")
         return Server({"models": cls.models, "default_model": "words"}, "--text-embeddings-inference", "true")
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def ask(self, model, server=None, **request):
         return self.ok((server or self.server).post(f"/v1/models/{model}/encode", request))

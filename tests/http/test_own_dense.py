@@ -1,15 +1,13 @@
 """test_own_dense: embeddings of voyage models: a dense layer among the model's own tensors, beside golden hidden states
 times its matrix."""
 import os
-import shutil
-import tempfile
 import unittest
 
 import numpy
 
 import golden
 from folders import write_folder
-from support import Server, ServerCase
+from support import FolderCase, Server
 from test_fill import LEVELS
 from test_whole import write_json
 
@@ -30,19 +28,13 @@ def write_voyage(folder, width):
     return model
 
 
-class OwnDense(ServerCase):
+class OwnDense(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         cls.models = {"voyage": write_voyage(os.path.join(cls.folder, "voyage"), WIDTH),
                       "wide": write_voyage(os.path.join(cls.folder, "wide"), SIZE)}
         cls.models["int8"] = dict(cls.models["voyage"], compute="int8-block")
         return Server({"models": cls.models})
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def ask(self, server, model, **request):
         return self.ok(server.post(f"/v1/models/{model}/encode", request))["outputs"]

@@ -1,12 +1,9 @@
 """test_pieces: the pieces that the description of a whole model tells: its graph, beside the tensors of its file."""
-import json
 import os
 import re
-import shutil
-import tempfile
 import unittest
 
-from support import ROOT, Server, ServerCase
+from support import ROOT, FolderCase, Server
 from folders import read_tensors
 from test_classify import HEADS, write_folder
 from test_whole import classifier_folder, sentence_folder
@@ -42,10 +39,9 @@ def pieces_of(table, piece, tensors):
     return {name: x for name, x in tensors.items() if re.search(pattern, name)}
 
 
-class Pieces(ServerCase):
+class Pieces(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         for name, make in (("sorts", classifier_folder), ("sentence", sentence_folder)):
             make(os.path.join(cls.folder, name))
         first = write_folder(os.path.join(cls.folder, "first"), "roberta-b", HEADS["roberta-b"])
@@ -58,11 +54,6 @@ class Pieces(ServerCase):
                   "half": {"transformer": os.path.join(GOLDEN, "t5-b"), "kind": "encoder"},
                   "layer": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}
         return Server({"models": models})
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def described(self, name):
         said = self.ok(self.server.get(f"/v1/models/{name}"))

@@ -3,15 +3,13 @@ windows of its tokenizers; and what is refused."""
 import json
 import os
 import random
-import shutil
-import tempfile
 import unittest
 
 import numpy
 
 import golden
 from folders import write_folder
-from support import Server, ServerCase, attend, safetensors_bytes
+from support import FolderCase, Server, attend
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "##s", "##ing", "##a", "##b", "a", "b", "c", "walk", "new", "york", ",", ".",
          "e", "é", "##é", "##ork", "##", "ß", "\U0001f600"]
@@ -54,10 +52,9 @@ def write_reader(folder, name, none):
     return write_folder(folder, name, WORDS, **{"qa_outputs.weight": sharp})
 
 
-class Question(ServerCase):
+class Question(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
         cls.models = {f"{name}-{scale}": write_reader(os.path.join(cls.folder, f"{name}-{scale}"), f"{name}-qa", scale)
                       for name in ("bert", "distilbert") for scale in (1, -1)}
         cls.readers = list(cls.models)
@@ -72,11 +69,6 @@ class Question(ServerCase):
         with open(cls.config, "w", encoding="utf-8") as file:
             json.dump({"models": cls.models}, file)
         return Server({"models": cls.models, "max_items": 64})
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def post(self, request, model="bert-1", **headers):
         return self.server.post(f"/v1/models/{model}/question", request, headers)

@@ -2,8 +2,6 @@
 logits, alone and in company, at every level of the processor, and what is refused."""
 import json
 import os
-import shutil
-import tempfile
 import threading
 import unittest
 
@@ -11,7 +9,7 @@ import numpy
 
 import golden
 import torch_file
-from support import Server, ServerCase, attend, safetensors_bytes
+from support import FolderCase, Server, attend, safetensors_bytes
 from test_fill import LEVELS, WORDS, write_folder
 
 MODULES = "sentence_transformers.sparse_encoder.models."
@@ -75,10 +73,9 @@ def add_own(model, seed=7, width=24, torch=False, **changes):
     return layer
 
 
-class Sparse(ServerCase):
+class Sparse(FolderCase):
     @classmethod
     def start(cls):
-        cls.folder = tempfile.mkdtemp(prefix="attend-test-")
 
         def at(name):
             return os.path.join(cls.folder, name)
@@ -92,11 +89,6 @@ class Sparse(ServerCase):
             cls.models[name] = write_folder(at(name), of, words)
         cls.own = {"own": add_own(cls.models["own"], width=32), "own_words": add_own(cls.models["own_words"], torch=True)}
         return Server({"models": cls.models, "default_model": "max"}, "--text-embeddings-inference", "true")
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def ask(self, model, server=None, **request):
         return self.ok((server or self.server).post(f"/v1/models/{model}/encode", request))
