@@ -298,6 +298,8 @@ class Wrong(Case):
                  place + "module_output_name: scores are only supported directly after Transformer and Pooling"),
                 ("bert-a", {"modules": (TRANSFORMER, POOLING, {"path": "3_Dense", "type": DENSE["type"]}, DENSE)},
                  place + "module_output_name: scores are only supported directly after Transformer and Pooling"),
+                ("bert-a", {"modules": ({"path": "", "type": "sentence_transformers.models.StaticEmbedding"}, DENSE)},
+                 place + "module_output_name: scores are only supported directly after Transformer and Pooling"),
                 ("t5-a", {}, "modules.json: a Dense of scores needs an encoder or a decoder alone")):
             with self.subTest(name=name, more=more):
                 folder = os.path.join(self.folder, "model")
