@@ -249,8 +249,10 @@ class Dense(Case):
             write_json(root, f"{i}_Dense/config.json", {
                 "in_features": columns, "out_features": rows, "bias": bias, "use_residual": True,
                 "activation_function": "torch.nn.modules." + act})
-            with open(os.path.join(root, f"{i}_Dense", "model.safetensors"), "wb") as file:
-                file.write(safetensors_bytes({n: (list(x.shape), x.ravel().tolist()) for n, x in tensors.items()}))
+        torch_file.write_arrays(os.path.join(root, "2_Dense", "pytorch_model.bin"), weights[0])
+        os.remove(os.path.join(root, "2_Dense", "model.safetensors"))
+        with open(os.path.join(root, "3_Dense", "model.safetensors"), "wb") as file:
+            file.write(safetensors_bytes({n: (list(x.shape), x.ravel().tolist()) for n, x in weights[1].items()}))
         server = Server({"models": {"m": {"transformer": root}}})
         self.addCleanup(server.stop)
         self.assertEqual(self.ok(server.get("/v1/models/m"))["dimensions"], out)
