@@ -225,22 +225,32 @@ struct tokenizer *tokenizer_words(const char *text, size_t length, struct error 
   return make_words(split_lines(text, length, e), false, e);
 }
 
+static const char source_name[] = "source.spm", target_name[] = "target.spm";
+
 /* The tokenizer of a sentencepiece file, and of what is beside it. */
 static struct tokenizer *read_sentence(const char *folder, const char *name, bool lower,
                                        struct error *e) {
   static const char *const names[] = {"config.json", "tokenizer_config.json",
                                       "special_tokens_map.json", "added_tokens.json"};
   enum { NAMES = sizeof names / sizeof *names };
-  struct sentencepiece model = {0};
-  json_t *json[NAMES] = {NULL};
+  struct sentencepiece model = {0}, other = {0};
+  json_t *json[NAMES] = {NULL}, *vocabulary = NULL;
   for (size_t i = 0; i < NAMES && !e->status; i++)
     json[i] = tokenizer_folder_json(folder, names[i], e);
   char *path = find(folder, name, e);
   if (path && !e->status) sentencepiece_open(&model, path, e);
-  const struct tokenizer_beside beside = {json[0], json[1], json[2], json[3], lower};
+  if (!e->status) vocabulary = read_json(folder, "vocab.json", e);
+  char *target = strcmp(name, source_name) == 0 ? find(folder, target_name, e) : NULL;
+  if (target && !e->status && sentencepiece_open(&other, target, e))
+    text_before(e, "%s: ", target_name);
+  const struct tokenizer_beside beside = {
+      json[0], json[1], json[2], json[3], lower, vocabulary, target ? &other : NULL};
   struct tokenizer *t = e->status ? NULL : tokenizer_of_family(&model, &beside, e);
   for (size_t i = 0; i < NAMES; i++) json_decref(json[i]);
   sentencepiece_done(&model);
+  sentencepiece_done(&other);
+  json_decref(vocabulary);
+  free(target);
   free(path);
   return t;
 }
@@ -263,6 +273,7 @@ static const struct {
              {"sentencepiece.bpe.model", NULL, read_sentence},
              {"tokenizer.model", NULL, read_sentence},
              {"spm.model", NULL, read_sentence},
+             {source_name, target_name, read_sentence},
              {"vocab.json", "merges.txt", read_merges}, /* alone it may be sentencepiece's */
              {"vocab.txt", NULL, read_vocabulary},
              {"words.txt", NULL, read_words}};

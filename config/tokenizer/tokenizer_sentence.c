@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/document/text.h"
+#include "config/tokenizer/tokenizer_languages.h"
 #include "core/base/size.h"
 
 /* --- the table --- */
@@ -22,16 +23,20 @@ struct sentence_family {
   const char *types, *classes; /* of config.json, and of tokenizer_config.json without "Fast"; with
                                   blanks around each */
   const char *role[ROLES];     /* the tokens if no file names others; NULL: none */
-  /* One text, and a pair: 1 and 2 are the texts, C cls, S sep, E eos; b bos, if add_bos_token is
-   * not false, e eos, if add_eos_token is true. */
+  /* One text, and a pair: 1 and 2 are the texts, C cls, S sep, E eos, L the source language; b bos,
+   * if add_bos_token is not false, e eos, if add_eos_token is true. */
   const char *single, *pair;
   bool typed;                      /* whether the second text has type 1 */
   bool strips;                     /* whether blanks before the mask token belong to it */
   const char *before[BEFORE_MOST]; /* fairseq's dictionary: these come first, */
   int offset;                      /* and the ids of other pieces are their places plus this */
-  int extra;                       /* how many <extra_id_N>, if extra_ids does not say */
-  bool lowers, plain;              /* whether texts are lowercased unless do_lower_case says false;
-                                      and lose accents unless keep_accents says true */
+  bool listed;                     /* whether vocab.json has the ids of pieces */
+  const char *languages; /* a list of tokenizer_languages.h; their ids follow all others */
+  const char *language;  /* of a source, if src_lang does not say */
+  const char *around;    /* of a code in its token */
+  int extra;             /* how many <extra_id_N>, if extra_ids does not say */
+  bool lowers, plain;    /* whether texts are lowercased unless do_lower_case says false;
+                            and lose accents unless keep_accents says true */
 };
 
 static const struct sentence_family families[] = {
@@ -84,6 +89,32 @@ static const struct sentence_family families[] = {
      .single = "b1e",
      .pair = "b1eb2e",
      .typed = true},
+    {.types = " marian ",
+     .classes = " MarianTokenizer ",
+     .role = {[EOS] = "</s>", [UNK] = "<unk>", [PAD] = "<pad>"},
+     .single = "1E",
+     .pair = "12E",
+     .listed = true},
+    {.types = " m2m_100 ",
+     .classes = " M2M100Tokenizer ",
+     .role = {"<s>", "</s>", "<unk>", "</s>", "<pad>"},
+     .single = "L1E",
+     .pair = "L12E",
+     .listed = true,
+     .languages = tokenizer_languages_m2m100,
+     .language = "en",
+     .around = "__"},
+    {.types = " nllb-moe ",
+     .classes = " NllbTokenizer ",
+     .role = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
+     .single = "L1E",
+     .pair = "L12E",
+     .strips = true,
+     .before = {"<s>", "<pad>", "</s>", "<unk>"},
+     .offset = 1,
+     .languages = tokenizer_languages_nllb,
+     .language = "eng_Latn",
+     .around = ""},
 };
 
 static bool has_word(const char *words, const char *word, size_t length) {
@@ -136,6 +167,7 @@ struct sentence_making {
   json_t *added;            /* list */
   json_t *known;            /* {content: id} of all added tokens */
   const char *token[ROLES]; /* NULL: none */
+  char language[32];        /* the token of the source language */
   struct error *e;
 };
 
@@ -150,7 +182,41 @@ static int find_before(const struct sentence_family *f, const char *text, size_t
   return -1;
 }
 
+/* The id of a piece in vocab.json; -1: none. */
+static int64_t find_listed(const struct sentence_making *g, const char *text, size_t length) {
+  const json_t *id = json_object_getn(g->b->vocabulary, text, length);
+  return json_is_integer(id) ? json_integer_value(id) : -1;
+}
+
+/* Numbers pieces as vocab.json does; one that it lacks has the id of the unknown token. */
+static void number_listed(struct sentence_making *g) {
+  const char *unknown = g->token[UNK];
+  const int64_t none = unknown ? find_listed(g, unknown, strlen(unknown)) : -1;
+  const char *piece;
+  json_t *id;
+  if (!json_is_object(g->b->vocabulary))
+    error_set(g->e, STATUS_CONFIG, "vocab.json: is needed beside a sentencepiece model of %s",
+              g->f->classes + 1);
+  else if (none < 0)
+    error_set(g->e, STATUS_CONFIG, "vocab.json: has no \"%.60s\"", unknown ? unknown : "<unk>");
+  json_object_foreach((json_t *)g->b->vocabulary, piece, id) {
+    if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > INT32_MAX)
+      error_set(g->e, STATUS_CONFIG, "vocab.json: \"%.60s\": needs an id", piece);
+    else if (json_integer_value(id) >= g->next)
+      g->next = json_integer_value(id) + 1;
+  }
+  for (size_t i = 0; i < g->s->count && !g->e->status; i++) {
+    const struct sentencepiece_text *t = &g->s->piece[i].text;
+    const int64_t found = i == g->s->unknown ? none : find_listed(g, t->bytes, t->length);
+    g->id[i] = (int32_t)(found < 0 ? none : found);
+  }
+}
+
 static void number_pieces(struct sentence_making *g) {
+  if (g->f->listed) {
+    number_listed(g);
+    return;
+  }
   for (size_t i = 0; i < g->s->count; i++) {
     const struct sentencepiece_text *t = &g->s->piece[i].text;
     const struct sentencepiece_text unknown = {"<unk>", 5};
@@ -166,6 +232,10 @@ static int64_t find_id(const struct sentence_making *g, const char *text) {
   const size_t length = strlen(text);
   const int before = find_before(g->f, text, length);
   if (before >= 0) return before;
+  if (g->f->listed) {
+    const int64_t id = find_listed(g, text, length);
+    return id >= 0 ? id : g->next;
+  }
   for (size_t i = 0; i < g->s->count; i++)
     if (is_text(&g->s->piece[i].text, text, length)) return g->id[i];
   return g->next;
@@ -243,10 +313,46 @@ static void add_listed(struct sentence_making *g) {
   }
 }
 
-/* Adds the tokens of the roles, and those before the pieces. */
+/* Adds the languages of a family. The one of sources is that of src_lang. */
+static void add_languages(struct sentence_making *g) {
+  const char *around = g->f->around, *list = g->f->languages, *next;
+  const char *said = text_of(g->b->tokenizer, "src_lang"), *kind;
+  kind = text_of(g->b->tokenizer, "language_codes");
+  if (list == tokenizer_languages_m2m100 && kind && strcmp(kind, "wmt21") == 0)
+    list = tokenizer_languages_wmt21;
+  int64_t id = g->f->listed ? (int64_t)json_object_size(g->b->vocabulary)
+                            : (int64_t)g->s->count + g->f->offset;
+  for (const char *at = list; at && *at; at = next + 1, id++) {
+    char token[sizeof g->language];
+    next = strchr(at, ' ');
+    snprintf(token, sizeof token, "%s%.*s%s", around, (int)(next - at), at, around);
+    add_token(g, token, id, NULL, false, true);
+  }
+  if (!list) return;
+  snprintf(g->language, sizeof g->language, "%s%.20s%s", around, said ? said : g->f->language,
+           around);
+  if (!json_object_get(g->known, g->language))
+    error_set(g->e, STATUS_CONFIG, "src_lang: \"%.20s\" is no language of this tokenizer",
+              said ? said : g->f->language);
+}
+
+/* Adds the codes of target languages among the pieces of OPUS-MT, such as >>fra<<. */
+static void add_codes(struct sentence_making *g) {
+  const char *piece;
+  json_t *id;
+  json_object_foreach((json_t *)g->b->vocabulary, piece, id) {
+    const size_t length = strlen(piece);
+    if (length > 4 && strncmp(piece, ">>", 2) == 0 && text_ends_with(piece, "<<"))
+      add_token(g, piece, json_integer_value(id), NULL, false, false);
+  }
+}
+
+/* Adds the tokens of the roles, those before the pieces, and languages. */
 static void add_roles(struct sentence_making *g) {
   for (int i = 0; i < BEFORE_MOST && g->f->before[i]; i++)
     add_token(g, g->f->before[i], i, NULL, false, true);
+  add_languages(g);
+  if (g->f->listed) add_codes(g);
   for (size_t i = 0; i < ROLES; i++)
     add_token(g, g->token[i], -1, find_said(g, roles[i]), i == MASK && g->f->strips, true);
 }
@@ -308,8 +414,8 @@ static json_t *make_list(struct sentence_making *g, const char *template, json_t
     const enum sentence_role role = role_of(g, *at);
     /* The tokens before a text have its type, if they are its own. */
     if (g->f->typed && (*at == '2' || (*at == 'b' && at > template))) type = 1;
-    if (!text && role == ROLES) continue;
-    const char *name = text ? *at == '1' ? "A" : "B" : g->token[role];
+    if (!text && role == ROLES && *at != 'L') continue;
+    const char *name = text ? *at == '1' ? "A" : "B" : *at == 'L' ? g->language : g->token[role];
     if (!name) {
       error_set(g->e, STATUS_CONFIG, "%s: is needed around texts", roles[role]);
       break;
@@ -328,7 +434,9 @@ static json_t *make_list(struct sentence_making *g, const char *template, json_t
 
 static json_t *make_template(struct sentence_making *g) {
   json_t *tokens = json_object();
-  json_t *single = make_list(g, g->f->single, tokens), *pair = make_list(g, g->f->pair, tokens);
+  const bool behind = g->f->languages && says(g->b->tokenizer, "legacy_behaviour", false);
+  json_t *single = make_list(g, behind ? "1EL" : g->f->single, tokens),
+         *pair = make_list(g, behind ? "12EL" : g->f->pair, tokens);
   return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair",
                    pair, "special_tokens", tokens);
 }
@@ -401,10 +509,16 @@ static struct tokenizer *make(struct tokenizer_sentence *to, json_t *normalizer,
 static struct tokenizer *make_family(struct sentence_making *g) {
   struct tokenizer_sentence to = {.model = g->s, .id = g->id, .searched = true};
   const json_t *t = g->b->tokenizer;
+  if (g->f->listed) {
+    to.vocabulary = g->b->vocabulary;
+    to.target = g->b->target;
+  }
+  if (says(t, "separate_vocabs", false))
+    error_set(g->e, STATUS_CONFIG, "separate_vocabs: true is not supported");
   if (says(t, "split_by_punct", false))
     error_set(g->e, STATUS_CONFIG, "split_by_punct: true is not supported");
-  number_pieces(g);
   find_roles(g);
+  number_pieces(g);
   add_listed(g);
   add_roles(g);
   add_more(g);

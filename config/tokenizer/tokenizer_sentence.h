@@ -7,11 +7,13 @@
 
 /* The files beside it; each may be NULL. */
 struct tokenizer_beside {
-  const json_t *config;    /* config.json */
-  const json_t *tokenizer; /* tokenizer_config.json */
-  const json_t *special;   /* special_tokens_map.json */
-  const json_t *added;     /* added_tokens.json */
-  bool lower;              /* whether texts are lowercased first */
+  const json_t *config;               /* config.json */
+  const json_t *tokenizer;            /* tokenizer_config.json */
+  const json_t *special;              /* special_tokens_map.json */
+  const json_t *added;                /* added_tokens.json */
+  bool lower;                         /* whether texts are lowercased first */
+  const json_t *vocabulary;           /* vocab.json */
+  const struct sentencepiece *target; /* target.spm */
 };
 
 /* The family is that of tokenizer_class, or of model_type; without either the tokens are
