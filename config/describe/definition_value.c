@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/document/nearest.h"
+#include "config/document/text.h"
 #include "config/settings/option.h"
 
 void definition_value_refuse(const char *key, const char *wanted, const json_t *value,
@@ -63,6 +64,16 @@ void definition_value_choice(const json_t *json, const char *key, const char *co
           (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", *choice);
   }
   error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not one of %s", key, word, words);
+}
+
+bool definition_value_lists(const json_t *json, const char *key, const char *end) {
+  const json_t *all = json_object_get(json, key), *one;
+  size_t i;
+  json_array_foreach((json_t *)all, i, one) {
+    const char *text = json_string_value(one);
+    if (text && text_ends_with(text, end)) return true;
+  }
+  return false;
 }
 
 bool definition_value_compute(const json_t *json, enum compute *out, struct error *e) {

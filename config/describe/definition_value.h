@@ -37,6 +37,9 @@ bool definition_value_compute(const json_t *json, enum compute *out, struct erro
 /* Reads `random`: {"seed": n}. */
 void definition_value_seed(const json_t *json, bool *random, uint64_t *out, struct error *e);
 
+/* Does the list of strings have one that ends so? */
+bool definition_value_lists(const json_t *json, const char *key, const char *end);
+
 /* Rejects a key other than these, which end with NULL; the message names the nearest. */
 void definition_value_names(const json_t *json, const char *const *known, struct error *e);
 

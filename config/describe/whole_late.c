@@ -177,16 +177,6 @@ enum status whole_late_mask(struct whole_late *late, json_t *config, struct erro
 
 /* --- which form --- */
 
-static bool is_colbert(const struct whole_source *s) {
-  const json_t *all = json_object_get(s->config, "architectures"), *one;
-  size_t i;
-  json_array_foreach(all, i, one) {
-    const char *name = json_string_value(one);
-    if (name && strcmp(name, "HF_ColBERT") == 0) return true;
-  }
-  return false;
-}
-
 /* Is the configuration one that PyLate writes? */
 static bool is_pylate(const struct whole_source *s) {
   static const char *const keys[] = {"query_prefix",       "document_prefix",
@@ -201,7 +191,8 @@ static bool is_pylate(const struct whole_source *s) {
 
 enum status whole_late_read(struct whole_source *s, struct error *e) {
   static const char metadata[] = "artifact.metadata", sentences[] = "sentence_bert_config.json";
-  const bool colbert = !s->modules && is_colbert(s);
+  const bool colbert =
+      !s->modules && definition_value_lists(s->config, "architectures", "HF_ColBERT");
   struct whole_late *late = &s->late;
   if (!colbert && !(s->modules && s->each)) return STATUS_OK;
   s->each = true;

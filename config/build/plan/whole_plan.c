@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "config/describe/definition_value.h"
 #include "config/document/text.h"
 
 void whole_plan_free(struct whole_plan *p) {
@@ -26,13 +27,7 @@ enum status whole_plan_blame(const struct whole_plan *p, struct error *e) {
 }
 
 bool whole_plan_is_for(const struct whole_plan *p, const char *end) {
-  const json_t *all = json_object_get(p->source.config, "architectures"), *one;
-  size_t i;
-  json_array_foreach((json_t *)all, i, one) {
-    const char *name = json_string_value(one);
-    if (name && text_ends_with(name, end)) return true;
-  }
-  return false;
+  return definition_value_lists(p->source.config, "architectures", end);
 }
 
 bool whole_plan_is_lent(const struct whole_plan *p, const struct whole_stack *s,
