@@ -387,6 +387,13 @@ static json_t *describe_whole_outputs(const struct whole *w) {
   if (stack_has_output(last))
     good = good &&
            append_tensor(list, describe_rows("logits", stack_form(last)->embedding.tokens, true));
+  else if (whole_classes(w, WHOLE_HEAD_TOKENS) > 0)
+    good = good && append_tensor(list, describe_rows("logits", w->classes, true));
+  else if (whole_classes(w, WHOLE_HEAD_CLASSES) > 0)
+    good =
+        good &&
+        append_tensor(list, describe_tensor("logits", "FP32",
+                                            json_pack("[i, I]", -1, (json_int_t)w->classes), true));
   if (whole_is_pair(w))
     good = good && append_tensor(list, describe_rows("encoder_last_hidden_state", width, true));
   return complete(list, good);

@@ -84,6 +84,22 @@ class Classify(FolderCase):
 
     # --- numbers ---
 
+    def test_v2(self):
+        """The logits of classes are an output of their own; only one of both heads is computed."""
+        inputs = [{"name": "input_ids", "datatype": "INT64", "shape": [1, 3], "data": [1, 2, 3]}]
+
+        def infer(model, *names):
+            return self.server.post(f"/v2/models/{model}/infer", {"inputs": inputs, "outputs": [{"name": name} for name in names]})
+        right = self.ok(self.post("bert-a", {"tokens": [[1, 2, 3]], "function": "none"}))["outputs"]
+        got = self.ok(infer("bert-a", "logits"))["outputs"]
+        self.assertEqual([(one["name"], one["shape"], one["data"]) for one in got], [("logits", [1, 3], right[0])])
+        answer = infer("bert-a", "pooler_output", "logits")
+        self.assertEqual(answer.status, 400)
+        self.assertIn("exclude each other: name one of both (at /outputs/1)", answer.json["error"])
+        answer = infer("whole", "logits")
+        self.assertEqual(answer.status, 400)
+        self.assertIn("no language modeling head and no classes: it has no logits (at /outputs/0)", answer.json["error"])
+
     def test_scores_of_golden_models(self):
         for name, head in HEADS.items():
             model = read_tensors(os.path.join(golden.MODELS, name, "model.safetensors"))

@@ -137,10 +137,37 @@ class Golden(Case):
             numpy.testing.assert_allclose(got, wanted, 1e-4, 1e-4)
             alone = {field: [rows[i]] for field, rows in request.items()}
             self.assertEqual(ask(path, alone), [got])
+        if case["kind"] != "question":
+            self.compare_v2(server, name, request, outputs)
         near = ask(path.replace(name, f"{name}-int8"), request)
         for got, wanted in zip(near, right):
             error = numpy.float64(got) - wanted
             self.assertLess(numpy.abs(error).max(), 0.25 * max(1, numpy.sqrt(numpy.square(wanted).mean())))
+
+
+    def compare_v2(self, server, name, request, outputs):
+        """The logits of the Open Inference Protocol, for a padded batch, have the same bits, beside the hidden states."""
+        widest = max(map(len, request["tokens"]))
+        names = {"tokens": "input_ids", "token_types": "token_type_ids"}
+        inputs = {names[field]: [item + [0] * (widest - len(item)) for item in value] for field, value in request.items()}
+        inputs["attention_mask"] = [[int(i < len(item)) for i in range(widest)] for item in request["tokens"]]
+        shape = [len(request["tokens"]), widest]
+        asked = {"inputs": [{"name": field, "datatype": "INT64", "shape": shape, "data": sum(value, [])}
+                            for field, value in inputs.items()],
+                 "outputs": [{"name": "logits"}, {"name": "last_hidden_state"}]}
+        answer = self.ok(server.post(f"/v2/models/{name}/infer", asked))
+        got = {one["name"]: numpy.float64(one["data"]).reshape(one["shape"]) for one in answer["outputs"]}
+        hidden = self.ok(server.post(f"/v1/models/{name}/encode", dict(request, pool="none", normalize=False)))["outputs"]
+        told = {one["name"]: one for one in self.ok(server.get(f"/v2/models/{name}"))["outputs"]}
+        self.assertEqual(len(told["logits"]["shape"]), got["logits"].ndim)
+        self.assertEqual(told["logits"]["shape"][-1], got["logits"].shape[-1])
+        for i, (item, rows) in enumerate(zip(outputs, hidden)):
+            self.assertEqual(got["last_hidden_state"][i][:len(rows)].tolist(), rows)
+            if got["logits"].ndim == 2:
+                self.assertEqual(got["logits"][i].tolist(), item)
+            else:
+                self.assertEqual(got["logits"][i][:len(item)].tolist(), item)
+                self.assertFalse(got["logits"][i][len(item):].any())
 
 
 class ClassifyTokens(FolderCase):

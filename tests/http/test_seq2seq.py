@@ -330,8 +330,8 @@ class Protocol(Case):
         for inputs, names, model, where in (
                 ({"input_ids": [[1]]}, ["logits"], "small", 'logits require the input "decoder_input_ids" (at /outputs/0)'),
                 ({"input_ids": [[1]], "decoder_attention_mask": [[1]]}, (), "small", 'the input "decoder_input_ids" (at /inputs/1'),
-                (both, ["logits"], "bare", "no language modeling head: it has no logits (at /outputs/0)"),
-                ({"input_ids": [[1]]}, ["logits"], "bare", "no language modeling head: it has no logits (at /outputs/0)"),
+                (both, ["logits"], "bare", "no language modeling head and no classes: it has no logits (at /outputs/0)"),
+                ({"input_ids": [[1]]}, ["logits"], "bare", "no language modeling head and no classes: it has no logits (at /outputs/0)"),
                 (both, ["pooler_output"], "small", "no pooler (at /outputs/0)"),
                 (dict(both, decoder_input_ids=[[1, 2]]), (), "small", "1 items, but input_ids has 2"),
                 (dict(both, decoder_input_ids=[[1, 2], [1, 50]]), (), "small",

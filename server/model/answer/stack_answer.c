@@ -421,8 +421,8 @@ static void add_v2(struct stack_listing *l) {
   for (size_t i = 0; i < v2->outputs; i++) {
     const enum stack_v2_output which = (enum stack_v2_output)v2->output[i].which;
     const struct stack_side *side = which == STACK_V2_ENCODER_ROWS && source->run ? source : main;
-    if (which == STACK_V2_POOLER_OUTPUT)
-      add_outputs(l);
+    if (which == STACK_V2_POOLER_OUTPUT || (which == STACK_V2_LOGITS && !main->run->want_logits))
+      add_outputs(l); /* of a pooler or a classifier */
     else if (which == STACK_V2_LOGITS)
       add_rows(l, main, NULL, main->run->logits, &main->form->embedding.tokens);
     else

@@ -100,6 +100,24 @@ static enum status set_group(struct stack_check *k) {
   return STATUS_OK;
 }
 
+/* Makes the logits of a v2 request those of the model's classes, if it has them and no language
+ * modeling head. Returns whether it does. */
+static bool set_class_logits(struct stack_check *k) {
+  struct stack_run *run = k->main->run;
+  const size_t classes =
+      whole_classes(k->w, WHOLE_HEAD_CLASSES) + whole_classes(k->w, WHOLE_HEAD_TOKENS);
+  if (stack_check_has_source(k) || classes == 0) return false;
+  if (run->after & STACK_AFTER_POOLER)
+    refuse_output(k, STACK_V2_LOGITS, "",
+                  "pooler_output and the logits of classes exclude each other: name one of both");
+  run->want_logits = false;
+  run->vectors = k->main->form->classifier.vectors;
+  run->after = STACK_AFTER_CLASSES;
+  run->function = STACK_FUNCTION_NONE;
+  run->output_size = classes;
+  return true;
+}
+
 /* Sets what main's run computes from its last rows: pooled embeddings, classes, logits. */
 static enum status set_outputs(struct stack_check *k) {
   const struct stack_values *v = k->values;
@@ -156,10 +174,12 @@ static enum status set_outputs(struct stack_check *k) {
   }
   run->want_logits = of_v2 && find_output(k, STACK_V2_LOGITS) < k->out->v2.outputs;
   if (!run->want_logits || stack_has_output(k->main->stack)) return STATUS_OK;
+  if (set_class_logits(k)) return k->e->status;
   return refuse_output(k, STACK_V2_LOGITS, "",
                        !stack_check_has_source(k) && whole_has_logits(k->w)
                            ? "logits require the input \"decoder_input_ids\""
-                           : "this model has no language modeling head: it has no logits");
+                           : "this model has no language modeling head and no classes: it has no "
+                             "logits");
 }
 
 /* --- items --- */
