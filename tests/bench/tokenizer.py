@@ -3,7 +3,7 @@
 
     tests/bench/tokenizer.py build/release
 
-GPT-2's and BERT's vocabularies; English text and text in many languages, some 2 MB each, that others wrote (tests/
+GPT-2's and BERT's vocabularies, and two models of SentencePiece beside SentencePiece; English text and text in many languages, some 2 MB each, that others wrote (tests/
 tokenizer/texts.py). Each library encodes line by line in one thread. Needs what `make deps-tokenizer` installs.
 """
 import os
@@ -18,6 +18,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "tokenizer"))
 import kinds  # noqa: E402  (after the path is known)
 import texts  # noqa: E402
+from oracles import PYTHON  # noqa: E402
+from vocabularies import model_bytes  # noqa: E402
 from table import line  # noqa: E402
 
 BYTES = 2_000_000
@@ -44,13 +46,16 @@ def ours(build, vocabulary, path):
     return float(speed.group(1)), int(speed.group(2)), float(memory.group(1))
 
 
-def theirs(library, vocabulary, path):
-    env = dict(os.environ, NODE_PATH=os.path.join(PLACE, "node_modules"), RAYON_NUM_THREADS="1",
-               TOKENIZERS_PARALLELISM="false")
-    out = subprocess.run(["node", os.path.join(ROOT, "tests", "tokenizer", "speed.cjs"), library, vocabulary, path],
-                         check=True, stdout=subprocess.PIPE, text=True, env=env).stdout
+def theirs(command, env=None):
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=env).stdout
     speed, tokens = re.match(r"([\d.]+) MB/s (\d+) tokens", out).groups()
     return float(speed), int(tokens)
+
+
+def scripted(library, vocabulary, path):
+    env = dict(os.environ, NODE_PATH=os.path.join(PLACE, "node_modules"), RAYON_NUM_THREADS="1",
+               TOKENIZERS_PARALLELISM="false")
+    return theirs(["node", os.path.join(ROOT, "tests", "tokenizer", "speed.cjs"), library, vocabulary, path], env)
 
 
 def bytes_of_vocabulary(vocabulary):
@@ -62,16 +67,30 @@ def bytes_of_vocabulary(vocabulary):
     return sum(len(text.encode()) + 1 for text in (*model["vocab"], *pairs))
 
 
+def sentencepiece(build, files):
+    """Models as SentencePiece saves them, in turns with SentencePiece itself."""
+    for name in ("unigram", "bpe"):
+        model = os.path.join(PLACE, name + ".model")
+        with open(model, "wb") as file:
+            file.write(model_bytes(name))
+        for what, path in files.items():
+            speed, count, _ = ours(build, model, path)
+            other, tokens = theirs([PYTHON, os.path.join(ROOT, "tests", "tokenizer", "speed.py"), model, path])
+            line(f"sentencepiece {name}, {what}{'' if tokens == count else f' ({tokens - count:+} tokens)'}",
+                 f"{speed:.1f} MB/s", f"{other:.2f} MB/s", speed / other, ">= 3", speed >= 3 * other)
+
+
 def main(build):
     prose = [text for messages in texts.prose().values() for text in messages]
     files = {"English": written("english", texts.english()), "many languages": written("mixed", prose)}
+    sentencepiece(build, files)
     for name in ("gpt2", "bert"):
         kinds.main([name])
         vocabulary = os.path.join(kinds.OUT, name + ".json")
         for what, path in files.items():
             speed, count, memory = ours(build, vocabulary, path)
             for library, (called, wanted) in LIBRARIES.items():
-                other, tokens = theirs(library, vocabulary, path)
+                other, tokens = scripted(library, vocabulary, path)
                 line(f"{name}, {what}, to {called}{'' if tokens == count else f' ({tokens - count:+} tokens)'}",
                      f"{speed:.1f} MB/s", f"{other:.2f} MB/s", speed / other, f">= {wanted}", speed >= wanted * other)
         sizes = {"the bytes of its tokenizer.json": os.path.getsize(vocabulary) / 1e6,

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import unittest
 
-from support import GOLDEN, Case, Raw, Server, ServerCase, attend, wait_until
+from support import GOLDEN, ROOT, Case, Raw, Server, ServerCase, attend, wait_until
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "##s", "on", "mat", ".", "a", "##b", "é", "un", "##able"]
 GPT2 = {"type": "BPE", "vocab": {piece: i for i, piece in enumerate(
@@ -375,6 +375,21 @@ class Text(ServerCase):
             with self.subTest(files=files):
                 status, tokens, err = self.one_of(files)
                 self.assertEqual((status, tokens), (0, right) if right else (2, None), err)
+
+    def test_a_sentencepiece_model(self):
+        """By its folder, and by its file: the first golden text, and its place in the description."""
+        folder = os.path.join(ROOT, "tests", "golden", "tokenizers", "spm-bpe-bytes")
+        with open(os.path.join(folder, "cases.json"), encoding="utf-8") as file:
+            cases = [case for case in json.load(file) if case["text"].isascii()][:20]
+        for path, name in ((folder, "spiece.model"), (os.path.join(folder, "spiece.model"), "*.model")):
+            definition = dict(RANDOM, **dict(SIZES, vocabulary=700), kind="decoder", tokenizer=path)
+            server = Server({"models": {"one": definition}})
+            self.addCleanup(server.stop)
+            self.assertEqual(self.ok(server.get("/v1/models/one"))["tokenizer"], {"kind": "BPE", "file": name, "tokens": 700})
+            told = self.ok(server.post("/v1/models/one/tokenize", {"text": [case["text"] for case in cases]}))
+            self.assertEqual(told["tokens"], [case["ids"] for case in cases])
+            back = self.ok(server.post("/v1/models/one/detokenize", {"tokens": [case["ids"] for case in cases]}))
+            self.assertEqual(back["text"], [case["decoded"] for case in cases])
 
     def test_files_that_are_refused(self):
         for files, words in (
