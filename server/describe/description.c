@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/build/whole.h"
+#include "config/tokenizer/tokenizer_languages.h"
 #include "core/base/size.h"
 #include "server/describe/write_json.h"
 #include "server/model/fields/stack_fields.h"
@@ -198,6 +199,18 @@ static json_t *role_name(const void *none, size_t i) {
   return json_string(whole_text_names[i]);
 }
 
+/* Adds the codes of a translator's languages, if it has tokens for them. */
+static bool add_languages(json_t *description, const struct tokenizer *t) {
+  struct tokenizer_language one;
+  json_t *list = json_array();
+  bool good = list;
+  for (size_t at = 0; good && tokenizer_next_language(t, &at, &one);)
+    good = json_array_append_new(list, json_stringn(one.code, one.length)) == 0;
+  if (json_array_size(list) > 0) return good && add_member(description, "languages", list);
+  json_decref(list);
+  return good;
+}
+
 static json_t *describe_whole(const struct model *m) {
   const struct whole *w = m->whole;
   const bool pair = whole_is_pair(w);
@@ -222,6 +235,7 @@ static json_t *describe_whole(const struct model *m) {
     good = good && add_member(d, "labels", make_list(w->classes, label_name, w)) &&
            add_member(d, "function", json_string(whole_function_names[w->function]));
   if (w->tokenizer) good = good && add_member(d, "tokenizer", describe_tokenizer(w));
+  if (w->tokenizer && pair) good = good && add_languages(d, w->tokenizer);
   if (w->prompts) good = good && add_member(d, "prompts", json_deep_copy(w->prompts));
   if (w->prompt) good = good && add_member(d, "prompt", json_copy(w->prompt));
   if (whole_can_generate(w)) good = good && add_member(d, "generate", describe_choice(w));

@@ -131,6 +131,71 @@ class Translators(Case):
         self.assertEqual(self.tokens(server, ">>fra<< the house"), [vocabulary[">>fra<<"], *ids])
         self.assertEqual(self.tokens(server, ">>deu_Latn<<the house"), [vocabulary[">>deu_Latn<<"], *ids])
 
+    def problems(self, server, *cases):
+        for body, pointer, detail in cases:
+            with self.subTest(body=body):
+                problem = self.problem(server.post("/v1/models/m/generate", {"max_tokens": 2, **body}), 400, "invalid-request")
+                self.assertEqual(problem["pointer"], pointer)
+                self.assertIn(detail, problem["detail"])
+
+    def test_target_language_of_marian(self):
+        """The code precedes the source."""
+        vocabulary = self.marian([">>fra<<", ">>deu_Latn<<"])
+        ids = [vocabulary[BLANK + word] for word in ("the", "house")] + [0]
+        server = self.serve()
+        self.assertEqual(self.ok(server.get("/v1/models/m"))["languages"], ["fra", "deu_Latn"])
+        for code in ("fra", "deu_Latn"):
+            answer = self.ok(server.post("/v1/models/m/generate", {"text": "the house", "target_language": code, "max_tokens": 4,
+                                                                   "return_tokens": True}))
+            self.assertEqual(answer["tokens"], [vocabulary[f">>{code}<<"], *ids])
+            plain = self.ok(server.post("/v1/models/m/generate", {"tokens": answer["tokens"], "max_tokens": 4}))
+            self.assertEqual(answer["sequences"][0]["log_probabilities"], plain["sequences"][0]["log_probabilities"])
+        self.problems(server,
+                      ({"text": "a", "target_language": "fr"}, "/target_language", "unknown language"),
+                      ({"text": "a", "target_language": "fra\0"}, "/target_language", "unknown language"),
+                      ({"text": "a", "target_language": ""}, "/target_language", "unknown language"),
+                      ({"text": "a", "target_language": 1}, "/target_language", "must be a string"),
+                      ({"text": "a", "source_language": "fra"}, "/source_language", "does not name the source's language"),
+                      ({"tokens": [1], "target_language": "fra"}, "/target_language", "requires texts"),
+                      ({"text": "a", "tgt_lang": "fra"}, "/tgt_lang", '"target_language"'),
+                      ({"text": "a", "src_lang": "fra"}, "/src_lang", '"source_language"'))
+
+    def test_languages_of_m2m100(self):
+        """The one of the target is the first token that is generated, that of the source its first."""
+        vocabulary = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+        for piece in ENGLISH:
+            vocabulary[piece] = len(vocabulary)
+        first = len(vocabulary)
+        self.pair("m2m_100", first + 108, SPECIAL + ENGLISH, "M2M100Tokenizer", vocabulary)
+        server = self.serve()
+        ids = [vocabulary[BLANK + word] for word in ("the", "house")] + [2]
+        languages = self.ok(server.get("/v1/models/m"))["languages"]
+        self.assertEqual((len(languages), languages[:3], languages[-1]), (100, ["af", "am", "ar"], "zu"))
+        for source, target in (("fr", "af"), ("zu", "zu"), (None, "fr"), ("am", None)):
+            asked = {name: code for name, code in (("source_language", source), ("target_language", target)) if code}
+            answer = self.ok(server.post("/v1/models/m/generate", {"text": ["the house"], "max_tokens": 4, "min_tokens": 4,
+                                                                   "return_tokens": True, **asked}))
+            tokens = [first + languages.index(source or "en"), *ids]
+            self.assertEqual(answer["tokens"], [tokens])
+            sequence = answer["sequences"][0][0]
+            if not target:
+                continue
+            forced = first + languages.index(target)
+            self.assertEqual(sequence["tokens"][0], forced)
+            plain = self.ok(server.post("/v1/models/m/generate", {"tokens": tokens, "targets": [forced], "max_tokens": 3,
+                                                                  "min_tokens": 3}))["sequences"][0]
+            self.assertEqual(sequence["tokens"][1:], plain["tokens"])
+            self.assertEqual(sequence["log_probabilities"][1:], plain["log_probabilities"])
+        self.problems(server,
+                      ({"text": "a", "source_language": "xx"}, "/source_language", "unknown language"),
+                      ({"text": "a", "source_language": "fr", "special_tokens": False}, "/source_language", "requires special tokens"),
+                      ({"text": "a", "target_language": "fr", "targets": [5]}, "/target_language", "exclude each other"))
+        server.stop()
+        shutil.rmtree(self.folder)
+        os.mkdir(self.folder)
+        self.marian()
+        self.problems(self.serve(), ({"text": "a", "target_language": "fra"}, "/target_language", "has no tokens of languages"))
+
     def test_m2m100(self):
         pieces = SPECIAL + ENGLISH + FRENCH[:-3] + ["y"]
         vocabulary = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/size.h"
+#include "server/model/check/stack_languages.h"
 #include "server/model/check/stack_limits.h"
 #include "server/model/check/stack_question.h"
 #include "server/model/fields/stack_fields.h"
@@ -98,9 +99,14 @@ static enum status check_fields(const struct contract_reading *r, const struct w
 
 /* Rejects the fields that a request without texts cannot have. */
 static enum status check_without_texts(const struct contract_reading *r) {
-  static const enum stack_field alone[] = {STACK_FIELD_ROLE,     STACK_FIELD_SPECIAL_TOKENS,
-                                           STACK_FIELD_TRUNCATE, STACK_FIELD_RETURN_TOKENS,
-                                           STACK_FIELD_PROMPT,   STACK_FIELD_PROMPT_NAME};
+  static const enum stack_field alone[] = {STACK_FIELD_ROLE,
+                                           STACK_FIELD_SPECIAL_TOKENS,
+                                           STACK_FIELD_TRUNCATE,
+                                           STACK_FIELD_RETURN_TOKENS,
+                                           STACK_FIELD_PROMPT,
+                                           STACK_FIELD_PROMPT_NAME,
+                                           STACK_FIELD_SOURCE_LANGUAGE,
+                                           STACK_FIELD_TARGET_LANGUAGE};
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (stack_field_is_seen(r, alone[i]))
       return error_at(r->e, stack_field_pointer(alone[i]), "%s requires texts, not tokens",
@@ -150,7 +156,9 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   struct contract_text prompt;
   struct tokenize_texts *d = arena_alloc(r->arena, 1, sizeof *d, r->e);
   const bool grouped = stack_field_is_seen(r, STACK_FIELD_GROUP);
-  if (!d || check_fields(r, w, &prompt) || stack_question_pairs(r)) return r->e->status;
+  if (!d || check_fields(r, w, &prompt) || stack_languages_find(r, w, &prompt) ||
+      stack_question_pairs(r))
+    return r->e->status;
   if (grouped && r->texts->of_item > 1)
     return error_at(
         r->e, "/group",
@@ -174,6 +182,7 @@ enum status stack_tokenize(struct contract_reading *r, const struct whole *w,
   if (d->too_many_pairs)
     return stack_limits_refuse_pairs(source, v->main.form, terms->ablation, 0, limits->max_pairs,
                                      r->e);
+  if (stack_languages_set(r, w, d)) return r->e->status;
   out->tokenized = d;
   out->tells_tokens = v->tokens;
   if (r->second && stack_question_windows(r, w, limits, d, out)) return r->e->status;

@@ -117,7 +117,8 @@ static const struct contract_request requests[] = {{OF_ENCODE, MODEL_PATH "encod
 #define NO_RESULTS                                                                  \
   "POST /v1/models/NAME/heads returns only a number for each head: use " MODEL_PATH \
   "encode or " MODEL_PATH "score"
-#define SCORED "use \"targets\" of POST /v1/models/NAME/score, without the decoder start token"
+#define TRANSLATED "it is supported by " MODEL_PATH "generate, for encoder-decoder models"
+#define SCORED     "use \"targets\" of POST /v1/models/NAME/score, without the decoder start token"
 
 #define NAMED(name)     .pointer = "/" #name, .name_length = sizeof #name - 1
 #define VALUE_AT(value) .at = offsetof(struct stack_values, value)
@@ -181,6 +182,7 @@ static const char grouped[] = "beam groups are not supported: POST /v1/models/NA
 static const char begun[] =
     "the model's own start token applies (GET /v1/models/NAME: \"tokens\"); send the tokens after "
     "it, such as a language token, as \"targets\"";
+static const char translated[] = "POST /v1/models/NAME/generate calls it \"target_language\"";
 static const char closed[] = "the model's own token applies (GET /v1/models/NAME: \"tokens\")";
 static const char ended[] =
     "the model's own end tokens apply, and \"stop_tokens\" of POST /v1/models/NAME/generate";
@@ -243,7 +245,8 @@ static const struct contract_stray strays[] = {
     {"forced_bos_token_id", begun},
     {"forced_begin", begun},
     {"begin", begun},
-    {"tgt_lang", begun},
+    {"tgt_lang", translated},
+    {"src_lang", "POST /v1/models/NAME/generate calls it \"source_language\""},
     {"forced_eos_token_id", closed},
     {"forced_end", closed},
     {"labels", scored},
@@ -394,6 +397,8 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .truncate = w->truncate,
                                   .prompt = {.arena = a},
                                   .prompt_name = {.arena = a},
+                                  .source_language = {.arena = a},
+                                  .target_language = {.arena = a},
                                   .choice = w->choice,
                                   .usual_tokens = w->max_tokens,
                                   .returns = 1};
