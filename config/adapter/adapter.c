@@ -112,7 +112,8 @@ static enum status open_tensors(struct adapter *a, struct error *e) {
     free(path);
   }
   if (a->file || e->status) return e->status;
-  return error_set(e, STATUS_CONFIG, "%.120s: has no %s", text_tail(a->folder), names[0]);
+  return error_set(e, STATUS_CONFIG, "%.120s: has no %s and no %s", text_tail(a->folder), names[0],
+                   names[1]);
 }
 
 struct adapter *adapter_open(const char *folder, struct error *e) {

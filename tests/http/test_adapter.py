@@ -10,6 +10,7 @@ import tempfile
 
 import numpy
 
+import torch_file
 from families import HELD, bfloat16, safetensors
 from golden import MODELS
 from support import Case, Server, attend
@@ -211,6 +212,19 @@ class Adapters(Case):
         status, _, error = attend("check", "--config", os.path.join(self.folder, "attend.json"))
         self.assertEqual(status, 0)
         self.assertEqual(re.findall(r'adapter="(\w+)"', error), ["first", "second"])
+
+    def test_file_of_torch(self):
+        """adapter_model.bin, which older versions of PEFT wrote."""
+        base, tensors = self.copy("bert-a")
+        made = self.make(tensors, ["encoder.layer.0.attention.self.query", "encoder.layer.1.output.dense"])
+        adapter = self.adapter(made)
+        os.remove(os.path.join(adapter, "adapter_model.safetensors"))
+        torch_file.write_arrays(os.path.join(adapter, "adapter_model.bin"), {name: array for name, (_, array) in made.items()})
+        self.both({"transformer": base, "adapter": adapter},
+                  {"transformer": self.copy("bert-a", tensors, "other")[0]}, self.ENCODE)
+        status, out, error = attend("inspect", adapter)
+        self.assertEqual(status, 0, error)
+        self.assertIn("adapter: LoRA for someone/base, 2 modules, rank 4, ", out.decode())
 
     def test_unused_modules(self):
         """A head that this model does not use may have matrices, too."""
