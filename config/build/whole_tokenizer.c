@@ -300,9 +300,8 @@ static enum status set_text(struct whole *w, const struct whole_late *late, enum
     return error_set(e, STATUS_CONFIG, "%s: \"%.60s\" is not a token of %s", said->key,
                      said->marker, w->tokenizer_file);
   if (said->longest && said->longest < around)
-    return error_set(e, STATUS_CONFIG,
-                     "the length of a %s is %zu, less than its %zu special tokens",
-                     of == WHOLE_TEXT_QUERY ? "query" : "document", said->longest, around);
+    return error_set(e, STATUS_CONFIG, "%s: %zu, less than the %zu special tokens of each %s",
+                     said->length_key, said->longest, around, whole_text_names[of]);
   return STATUS_OK;
 }
 
@@ -318,8 +317,8 @@ static enum status set_filler(struct whole *w, const struct whole_late *late,
   if (!late->expanded) return STATUS_OK;
   if (w->positions && late->expanded > w->positions)
     return error_set(e, STATUS_CONFIG,
-                     "queries are padded to %zu tokens, but the model has %zu positions",
-                     late->expanded, w->positions);
+                     "%s: queries are padded to %zu tokens, but the model has %zu positions",
+                     late->text[WHOLE_TEXT_QUERY].length_key, late->expanded, w->positions);
   if (late->filler && token < 0)
     return error_set(e, STATUS_CONFIG, "query_expansion: token: \"%.60s\" is not a token of %s",
                      late->filler, w->tokenizer_file);

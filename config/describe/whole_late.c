@@ -36,6 +36,14 @@ static void read_length(const json_t *json, const char *key, size_t *out, struct
   definition_value_count(json, key, 1, LENGTH_MOST, out, e);
 }
 
+/* Reads the greatest length of a text; 0: it has none. */
+static void read_longest(const json_t *json, const char *key, size_t missing,
+                         struct whole_late_text *text, struct error *e) {
+  text->length_key = key;
+  text->longest = missing;
+  read_length(json, key, &text->longest, e);
+}
+
 /* Reads a token, "" if there is none. */
 static void read_marker(const json_t *json, const char *key, const char *missing,
                         struct whole_late_text *text, struct error *e) {
@@ -83,9 +91,8 @@ static void read_colbert(struct whole_source *s, const json_t *said, struct erro
   const json_t *within = json_object_get(said, "config");
   const char *word;
   if (json_is_object(within)) said = drop_nulls((json_t *)within);
-  query->longest = 32, document->longest = 220;
-  read_length(said, "query_maxlen", &query->longest, e);
-  read_length(said, "doc_maxlen", &document->longest, e);
+  read_longest(said, "query_maxlen", 32, query, e);
+  read_longest(said, "doc_maxlen", 220, document, e);
   read_marker(said, "query_token_id", "[unused0]", query, e);
   read_marker(said, "doc_token_id", "[unused1]", document, e);
   definition_value_choice(said, "interaction", interactions, &word, e);
@@ -102,9 +109,8 @@ static void read_pylate(struct whole_source *s, const json_t *said, struct error
   struct whole_late *late = &s->late;
   struct whole_late_text *document = &late->text[WHOLE_TEXT_DOCUMENT],
                          *query = &late->text[WHOLE_TEXT_QUERY];
-  query->longest = 32, document->longest = 180;
-  read_length(said, "query_length", &query->longest, e);
-  read_length(said, "document_length", &document->longest, e);
+  read_longest(said, "query_length", 32, query, e);
+  read_longest(said, "document_length", 180, document, e);
   read_marker(said, "query_prefix", "[Q] ", query, e);
   read_marker(said, "document_prefix", "[D] ", document, e);
   late->expanded = read_flag(said, "do_query_expansion", true, e) ? query->longest : 0;
@@ -122,8 +128,8 @@ static void read_sentences(struct whole_source *s, const json_t *said, struct er
   struct whole_late_text *query = &late->text[WHOLE_TEXT_QUERY];
   json_t *expansion = json_object_get(said, "query_expansion");
   const char *strategy;
-  read_length(said, "query_length", &query->longest, e);
-  read_length(said, "document_length", &late->text[WHOLE_TEXT_DOCUMENT].longest, e);
+  read_longest(said, "query_length", 0, query, e);
+  read_longest(said, "document_length", 0, &late->text[WHOLE_TEXT_DOCUMENT], e);
   if (!expansion || e->status) return;
   if (!json_is_object(expansion)) {
     definition_value_refuse("query_expansion", "an object", expansion, e);
@@ -146,7 +152,9 @@ static void read_sentences(struct whole_source *s, const json_t *said, struct er
     error_set(e, STATUS_CONFIG, "query_expansion: requires a MultiVectorMask in modules.json");
     return;
   }
-  if (strcmp(strategy, "fixed") == 0) query->longest = late->expanded;
+  const bool fixed = strcmp(strategy, "fixed") == 0;
+  if (fixed) query->longest = late->expanded;
+  if (fixed || !query->longest) query->length_key = "query_expansion: length";
   if (query->longest && query->longest < late->expanded)
     error_set(e, STATUS_CONFIG, "query_length: %zu, less than the %zu tokens of query_expansion",
               query->longest, late->expanded);

@@ -41,6 +41,7 @@ struct whole_late {
   struct whole_late_text {
     const char *key, *marker; /* the token after the first one, and its key; NULL: there is none */
     size_t longest;           /* tokens that a text is truncated to; 0: not given */
+    const char *length_key;   /* of that, static text */
     bool skips;               /* whether the next ones have no vector: */
   } text[WHOLE_TEXTS];
   const json_t *skipped; /* tokens, as a list of strings; or NULL */

@@ -385,9 +385,9 @@ class Late(ServerCase):
         metadata, sentences, modules = "artifact.metadata: ", "config_sentence_transformers.json: ", "modules.json: "
         for key, value, words in (
                 ("query_maxlen", 0, "query_maxlen: "), ("doc_maxlen", "long", "doc_maxlen: "),
-                ("query_maxlen", 2, "the length of a query is 2, less than its 3 special tokens"),
-                ("doc_maxlen", 2, "the length of a document is 2"),
-                ("query_maxlen", 33, "queries are padded to 33 tokens, but the model has 32 positions"),
+                ("query_maxlen", 2, "query_maxlen: 2, less than the 3 special tokens of each query"),
+                ("doc_maxlen", 2, "doc_maxlen: 2, less than the 3 special tokens of each document"),
+                ("query_maxlen", 33, "query_maxlen: queries are padded to 33 tokens, but the model has 32 positions"),
                 ("query_token_id", "[X]", 'query_token_id: "[X]" is not a token of vocab.txt'),
                 ("doc_token_id", 7, "doc_token_id: "), ("dim", 8, 'dim: 8, but tensor "linear.weight" has 7 rows'),
                 ("mask_punctuation", "yes", "mask_punctuation: "), ("attend_to_mask_tokens", 1, "attend_to_mask_tokens: "),
@@ -423,6 +423,8 @@ class Late(ServerCase):
                             ({"strategy": "min"}, "query_expansion: length: required"),
                             (dict(length, attend="x"), "query_expansion: attend: "),
                             (dict(length, token="[X]"), 'query_expansion: token: "[X]" is not a token of tokenizer.json'),
+                            (dict(length, length=1), "query_expansion: length: 1, less than the 2 special tokens"),
+                            (dict(length, length=33), "query_expansion: length: queries are padded to 33 tokens"),
                             (dict(length, more=1), "more"), ("fixed", "query_expansion: ")):
             reason(multi_vector, words=words, query_expansion=said)
         reason(multi_vector, words="query_length: 5, less than the 10 tokens of query_expansion",
