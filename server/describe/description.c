@@ -142,10 +142,12 @@ static json_t *describe_tokenizer(const struct whole *w) {
   const struct tokenizer *t = w->tokenizer;
   json_t *d = json_pack("{s:s, s:s, s:I}", "kind", tokenizer_kind(t), "file", w->tokenizer_file,
                         "tokens", (json_int_t)tokenizer_size(t));
-  char piece[64];
-  if (w->mask < 0 || tokenizer_piece_max(t) > sizeof piece) return d;
-  const size_t length = tokenizer_write_piece(t, w->mask, piece);
-  return complete(d, d && add_member(d, "mask", json_stringn(piece, length)));
+  if (w->mask < 0) return d;
+  char *piece = malloc(tokenizer_piece_max(t));
+  const size_t length = piece ? tokenizer_write_piece(t, w->mask, piece) : 0;
+  d = complete(d, d && piece && add_member(d, "mask", json_stringn(piece, length)));
+  free(piece);
+  return d;
 }
 
 /* Adds the stack that reads the input, and each stack by itself if there are two. */

@@ -241,7 +241,10 @@ static enum status mask_padding(struct stack_check *k) {
   const struct tokenize_texts *d = k->out->tokenized;
   const struct whole_text_form *query = &k->w->text[WHOLE_TEXT_QUERY];
   struct geometry *g = &k->main->run->geometry;
+  bool padded = false;
   if (!makes_several(k) || !d || !query->filled || query->attends) return STATUS_OK;
+  for (size_t i = 0; i < k->items; i++) padded = padded || d->own[i] < g->item[i].q;
+  if (!padded) return STATUS_OK;
   int32_t *lens = arena_alloc(k->reading->arena, g->q_rows, sizeof *lens, k->e);
   for (size_t i = 0; lens && i < k->items; i++)
     for (size_t row = 0; row < g->item[i].q; row++)

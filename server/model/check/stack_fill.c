@@ -50,13 +50,13 @@ static enum status find_item(struct stack_check *k, size_t item, const int32_t *
   if (count == 0 && rows == 0)
     return stack_items_refuse(k, k->field, item, "an empty item has no token to fill");
   if (count == 0) {
-    char piece[64] = "";
-    if (tokenizer_piece_max(k->w->tokenizer) < sizeof piece)
-      piece[tokenizer_write_piece(k->w->tokenizer, k->w->mask, piece)] = '\0';
+    const struct tokenizer_text piece =
+        tokenizer_piece(k->w->tokenizer, k->w->mask, k->reading->arena, k->e);
     return stack_items_refuse(k, k->field, item,
-                              "the item has no mask token (%s%stoken %d): mark the words to fill "
+                              "the item has no mask token (%.*s%stoken %d): mark the words to fill "
                               "with it, or send \"positions\"",
-                              piece, *piece ? ", " : "", (int)k->w->mask);
+                              (int)piece.length, piece.bytes ? (const char *)piece.bytes : "",
+                              piece.length ? ", " : "", (int)k->w->mask);
   }
   out->scored[item] = (struct stack_scored){.count = count, .first = first};
   out->most_targets = size_max(out->most_targets, count);

@@ -68,11 +68,12 @@ const Code = (() => {
   const offer = (text, make) => {
     const note = Dom.el("span.soft.small", { role: "status" });
     return Dom.el("span", Dom.button(text, () => Dom.copy(make()).then(() => Dom.fill(note, "Copied."), () =>
-      Dom.fill(note, "The browser does not let the page copy."))), " ", note);
+      Dom.fill(note, "The browser does not allow it."))), " ", note);
   };
   const button = (make) => offer("Copy code", () => {
     const [what, body, model = State.asked.model] = make();
-    return (choice.value === "Notebook" ? python : WAYS[choice.value])(parts(what, body, model, Infinity));
+    return (choice.value === "Notebook" ? python : WAYS[choice.value])(
+      parts(what, (body.tensors && Request.asText(body)) || body, model, Infinity));
   });
   const show = () => {
     if (!part.open) return;
