@@ -186,12 +186,18 @@ static struct adapter_term *find_earlier(const struct whole_plan *p, const struc
   return NULL;
 }
 
+static enum status check_bases(struct whole_plan *p, const struct whole_adapter *w,
+                               struct error *e) {
+  for (size_t i = 0; i < w->targets && e->status == STATUS_OK; i++)
+    check_base(p, w->adapter, &w->target[i], e);
+  return e->status;
+}
+
 static enum status merge(struct whole_plan *p, struct whole_adapter *w, struct error *e) {
   const struct adapter *a = w->adapter;
   for (size_t i = 0; i < w->targets && e->status == STATUS_OK; i++) {
     struct whole_adapter_target *target = &w->target[i];
     struct adapter_term *earlier = find_earlier(p, w, target->tensor);
-    if (!earlier && check_base(p, a, target, e)) break;
     struct adapter_term *term = adapter_term_read(a, target->pair, target->turned, e);
     if (!term) break;
     if (earlier) {
@@ -202,14 +208,20 @@ static enum status merge(struct whole_plan *p, struct whole_adapter *w, struct e
     checkpoint_set_edit(p->source.file, target->tensor,
                         (struct checkpoint_edit){adapter_term_add, term}, e);
   }
-  if (e->status == STATUS_OK) checkpoint_check_unchanged(a->file, e);
-  if (e->status == STATUS_OK) return STATUS_OK;
-  return text_before(e, "adapter: %.120s: ", text_tail(checkpoint_path(a->file)));
+  return e->status ? e->status : checkpoint_check_unchanged(a->file, e);
 }
 
+static enum status blame(const struct whole_adapter *w, struct error *e) {
+  return text_before(e, "adapter: %.120s: ", text_tail(checkpoint_path(w->adapter->file)));
+}
+
+/* The copies of all adapters are of the model as it is before the first of them changes it. */
 enum status whole_adapter_merge(struct whole_plan *p, struct error *e) {
-  for (size_t i = 0; i < p->adapters && e->status == STATUS_OK; i++) merge(p, &p->adapter[i], e);
-  return e->status;
+  for (size_t i = 0; i < p->adapters; i++)
+    if (check_bases(p, &p->adapter[i], e)) return blame(&p->adapter[i], e);
+  for (size_t i = 0; i < p->adapters; i++)
+    if (merge(p, &p->adapter[i], e)) return blame(&p->adapter[i], e);
+  return STATUS_OK;
 }
 
 json_t *whole_adapter_describe(const struct whole_plan *p) {

@@ -178,6 +178,8 @@ class Adapters(Case):
                   {"transformer": self.copy("llama-a", tensors, "other")[0]}, self.GENERATE)
         made[stem + "base_layer.weight"] = "F32", table * numpy.float32(1.5)
         self.refused(base, self.adapter(made), 'differs from "model.embed_tokens.weight": the adapter is for another model')
+        right = self.adapter({**made, stem + "base_layer.weight": ("F32", table)}, "first")
+        self.refused(base, [right, self.adapter(made)], 'differs from "model.embed_tokens.weight"')
         made[stem + "base_layer.weight"] = "F32", table[:-1]
         self.refused(base, self.adapter(made), 'differs from "model.embed_tokens.weight": the adapter is for another model')
 
