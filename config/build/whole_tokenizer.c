@@ -266,26 +266,28 @@ static enum status cut_words(const struct tokenizer *t, struct late_word *words,
   return e->status;
 }
 
-/* Marks the tokens that have no vector. */
-static enum status drop_tokens(struct whole *w, const struct whole_late *late,
-                               const struct late_word *skipped, size_t count, struct error *e) {
+/* Leaves out tokens of documents that are not among the only ones with a vector. */
+static enum status keep_only(struct whole *w, const struct whole_late *late, struct error *e) {
   const json_t *one;
   size_t i;
-  w->dropped = calloc(w->vocabulary, 1);
-  if (!w->dropped) return error_no_memory(e);
-  for (size_t token = 0; late->only && token < w->vocabulary; token++)
-    w->dropped[token] = 1U << WHOLE_TEXT_DOCUMENT;
+  if (late->only) memset(w->dropped, 1U << WHOLE_TEXT_DOCUMENT, w->vocabulary);
   json_array_foreach(late->only, i, one) {
     if ((uint64_t)json_integer_value(one) >= w->vocabulary)
       return error_set(e, STATUS_CONFIG,
-                       "keep_only_token_ids: %lld is outside the vocabulary of %zu tokens",
-                       (long long)json_integer_value(one), w->vocabulary);
+                       "module %s: keep_only_token_ids: %lld is outside the vocabulary of %zu "
+                       "tokens",
+                       late->mask, (long long)json_integer_value(one), w->vocabulary);
     w->dropped[json_integer_value(one)] = 0;
   }
-  for (unsigned t = 0; t < WHOLE_TEXTS; t++)
-    for (i = 0; i < count && late->text[t].skips; i++)
-      if (skipped[i].token >= 0) w->dropped[skipped[i].token] |= 1U << t;
   return STATUS_OK;
+}
+
+/* Marks the tokens that have no vector. */
+static void drop_tokens(struct whole *w, const struct whole_late *late,
+                        const struct late_word *skipped, size_t count) {
+  for (unsigned t = 0; t < WHOLE_TEXTS; t++)
+    for (size_t i = 0; i < count && late->text[t].skips; i++)
+      if (skipped[i].token >= 0) w->dropped[skipped[i].token] |= 1U << t;
 }
 
 /* Sets how a text becomes tokens; `words` are its marker, with blanks at its end and without. */
@@ -339,6 +341,9 @@ static enum status find_late(struct whole *w, const struct whole_plan *p, struct
   size_t count = 0;
   w->interacts = late->file != NULL;
   if (!w->interacts || !w->tokenizer) return STATUS_OK;
+  w->dropped = calloc(w->vocabulary, 1);
+  if (!w->dropped) return error_no_memory(e);
+  if (keep_only(w, late, e)) return e->status;
   struct late_word *words = calloc(LATE_WORDS + skipped, sizeof *words);
   if (!words) return error_no_memory(e);
   for (unsigned t = 0; t < WHOLE_TEXTS; t++) {
@@ -359,10 +364,10 @@ static enum status find_late(struct whole *w, const struct whole_plan *p, struct
   }
   if (find_words(w->tokenizer, words, late->cut ? LATE_WORDS : count, e) == STATUS_OK &&
       (!late->cut || cut_words(w->tokenizer, words + LATE_WORDS, skipped, e) == STATUS_OK) &&
-      drop_tokens(w, late, words + LATE_WORDS, skipped, e) == STATUS_OK &&
       set_text(w, late, WHOLE_TEXT_DOCUMENT, words, e) == STATUS_OK &&
-      set_text(w, late, WHOLE_TEXT_QUERY, words + 2, e) == STATUS_OK)
-    set_filler(w, late, &words[LATE_WORDS - 1], e);
+      set_text(w, late, WHOLE_TEXT_QUERY, words + 2, e) == STATUS_OK &&
+      set_filler(w, late, &words[LATE_WORDS - 1], e) == STATUS_OK)
+    drop_tokens(w, late, words + LATE_WORDS, skipped);
   free(words);
   return e->status == STATUS_CONFIG ? text_before(e, "%s: ", late->file) : e->status;
 }

@@ -69,14 +69,15 @@ static const json_t *read_list(const json_t *json, const char *key, bool words, 
   return list;
 }
 
-/* Opens a document beside the tensors, and keeps it; NULL without an error: there is none. */
-static const json_t *open_document(struct whole_source *s, const char *name, struct error *e) {
+/* Opens the settings beside the tensors; an error names the file. They may be absent. */
+static enum status open_settings(struct whole_source *s, const char *name, struct error *e) {
   char *path = file_beside(checkpoint_path(s->file), name);
-  if (!path) error_no_memory(e);
-  json_t *json = path && file_is_there(path) ? file_json(path, e) : NULL;
+  if (!path) return error_no_memory(e);
+  json_t *json = file_is_there(path) ? file_json(path, e) : NULL;
   free(path);
-  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "is not an object");
-  return s->late.document[0] = drop_nulls(json);
+  s->late.settings = drop_nulls(json);
+  if (json && !json_is_object(json)) error_set(e, STATUS_CONFIG, "%s: is not an object", name);
+  return e->status;
 }
 
 /* --- the three forms --- */
@@ -148,7 +149,7 @@ static void read_sentences(struct whole_source *s, const json_t *said, struct er
     text_before(e, "query_expansion: ");
     return;
   }
-  if (!late->masks) {
+  if (!late->mask) {
     error_set(e, STATUS_CONFIG, "query_expansion: requires a MultiVectorMask in modules.json");
     return;
   }
@@ -163,12 +164,11 @@ static void read_sentences(struct whole_source *s, const json_t *said, struct er
 enum status whole_late_mask(struct whole_late *late, json_t *config, struct error *e) {
   static const char *const known[] = {"skiplist_words", "skiplist_tasks", "keep_only_token_ids",
                                       NULL};
-  const json_t *said = drop_nulls(late->document[1] = json_incref(config)), *one;
+  const json_t *said = drop_nulls(late->masking = json_incref(config)), *one;
   const json_t *names = json_object_get(said, "skiplist_tasks");
   const char *only = json_string_value(names);
   size_t i;
   definition_value_names(said, known, e);
-  late->masks = true;
   late->skipped = read_list(said, "skiplist_words", true, e);
   late->only = read_list(said, "keep_only_token_ids", false, e);
   if (json_array_size(late->only) == 0) late->only = NULL;
@@ -191,7 +191,7 @@ static bool is_pylate(const struct whole_source *s) {
                                      "do_query_expansion", "attend_to_expansion_tokens",
                                      "skiplist_words",     NULL};
   const char *type = json_string_value(json_object_get(s->sentences, "model_type"));
-  if (s->late.masks) return false;
+  if (s->late.mask) return false;
   for (size_t i = 0; keys[i]; i++)
     if (json_object_get(s->sentences, keys[i])) return true;
   return s->late.pylate || (type && strcmp(type, "ColBERT") == 0);
@@ -206,23 +206,22 @@ enum status whole_late_read(struct whole_source *s, struct error *e) {
   s->each = true;
   s->pool = STACK_POOL_MULTI_VECTOR;
   if (colbert) {
-    late->file = metadata;
     late->own = true;
-    const json_t *said = open_document(s, metadata, e);
-    if (!e->status) read_colbert(s, said, e);
+    if (open_settings(s, metadata, e)) return e->status;
+    late->file = late->settings ? metadata : "defaults of artifact.metadata";
+    read_colbert(s, late->settings, e);
   } else if (is_pylate(s)) {
     late->file = "config_sentence_transformers.json";
     read_pylate(s, drop_nulls(s->sentences), e);
   } else {
     late->file = sentences;
-    const json_t *said = open_document(s, sentences, e);
-    if (!e->status) read_sentences(s, said, e);
+    if (open_settings(s, sentences, e)) return e->status;
+    read_sentences(s, late->settings, e);
     if (!s->normalize && !e->status)
       return error_set(e, STATUS_CONFIG,
                        "modules.json: a Normalize is required: multi-vector embeddings have length "
                        "1");
   }
   s->normalize = false; /* which is about vectors of items */
-  if (!e->status || strstr(e->detail, late->file)) return e->status;
-  return text_before(e, "%s: ", late->file);
+  return e->status ? text_before(e, "%s: ", late->file) : STATUS_OK;
 }

@@ -210,12 +210,12 @@ static enum status read_score(struct whole_source *s, const json_t *config, stru
 
 /* --- the list --- */
 
-static enum status read_modules(struct whole_source *s, const char *folder, const json_t *list,
+static enum status read_modules(struct whole_source *s, const char *folder,
                                 char within[WHOLE_MODULES_PATH], struct error *e) {
   size_t i;
   int last = -1;
   json_t *one;
-  json_array_foreach((json_t *)list, i, one) {
+  json_array_foreach(s->modules, i, one) {
     const char *type = json_string_value(json_object_get(one, "type"));
     const char *path = json_string_value(json_object_get(one, "path"));
     if (!type || !path)
@@ -249,7 +249,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
       return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
                        type);
     const bool more = is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
-    const bool late = is == MODULE_MASK && last == MODULE_NORMALIZE && !s->late.masks;
+    const bool late = is == MODULE_MASK && last == MODULE_NORMALIZE && !s->late.mask;
     if (((int)is <= last && !more && !late) || (i == 0) != (is == MODULE_TRANSFORMER))
       return error_set(e, STATUS_CONFIG,
                        "modules.json: supported: Transformer, Pooling (or StaticEmbedding), at "
@@ -283,6 +283,7 @@ static enum status read_modules(struct whole_source *s, const char *folder, cons
     free(config_path);
     if (config && !json_is_object(config))
       error_set(e, STATUS_CONFIG, "config.json: is not an object");
+    if (is == MODULE_MASK) s->late.mask = path;
     if (e->status == STATUS_OK)
       sparse                 ? read_sparse(s, config, e)
       : is == MODULE_POOLING ? read_pooling(s, config, e)
@@ -301,11 +302,9 @@ enum status whole_modules_read(struct whole_source *s, const char *folder,
                                char within[WHOLE_MODULES_PATH], struct error *e) {
   char *path = file_path(folder, "modules.json");
   if (!path) return error_no_memory(e);
-  s->modules = file_is_there(path);
-  json_t *list = s->modules ? file_json(path, e) : NULL;
+  if (file_is_there(path)) s->modules = file_json(path, e);
   free(path);
-  if (list && !json_is_array(list)) error_set(e, STATUS_CONFIG, "modules.json: is not a list");
-  if (list && e->status == STATUS_OK) read_modules(s, folder, list, within, e);
-  json_decref(list);
-  return e->status;
+  if (!s->modules) return e->status;
+  if (!json_is_array(s->modules)) return error_set(e, STATUS_CONFIG, "modules.json: is not a list");
+  return read_modules(s, folder, within, e);
 }

@@ -143,6 +143,8 @@ void whole_source_close(struct whole_source *s) {
   json_decref(s->config);
   json_decref(s->generation);
   json_decref(s->sentences);
-  for (size_t i = 0; i < WHOLE_TEXTS; i++) json_decref(s->late.document[i]);
+  json_decref(s->late.settings);
+  json_decref(s->late.masking);
+  json_decref(s->modules);
   *s = (struct whole_source){0};
 }

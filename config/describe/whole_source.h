@@ -37,25 +37,26 @@ extern const char *const whole_text_names[WHOLE_TEXTS + 1]; /* the last is NULL 
 /* Late interaction, as of ColBERT: how queries and documents become tokens, and which of these have
  * no vector. Strings and lists belong to its documents. */
 struct whole_late {
-  const char *file; /* that describes it, static text; NULL: all texts are embedded alike */
+  const char *file; /* the source of its settings, static text; NULL: all texts are embedded alike */
   struct whole_late_text {
     const char *key, *marker; /* the token after the first one, and its key; NULL: there is none */
     size_t longest;           /* tokens that a text is truncated to; 0: not given */
     const char *length_key;   /* of that, static text */
-    bool skips;               /* whether the next ones have no vector: */
+    bool skips;               /* whether tokens of `skipped` or `punctuation` have no vector */
   } text[WHOLE_TEXTS];
-  const json_t *skipped; /* tokens, as a list of strings; or NULL */
-  bool punctuation;      /* instead: those of all punctuation characters of ASCII; */
-  bool cut;              /* each is the first one of its text, not the one of this name */
+  const json_t *skipped; /* words, a list of strings; or NULL */
+  bool punctuation;      /* instead of `skipped`: all punctuation characters of ASCII */
+  bool cut;              /* a word skips the first token of its text, not the token of its name */
   const json_t *only;    /* ids of the only tokens of documents that have a vector; NULL: all */
   size_t expanded;       /* queries are padded to so many tokens; 0: they are not */
   const char *filler;    /* with this one; NULL: the mask token, else the end token */
   bool attends;          /* whether padding is attended to */
   size_t size;           /* of a vector; 0: not given */
   bool own;              /* whether the dense layer is among the model's own tensors */
-  bool masks;            /* whether modules.json has a MultiVectorMask, */
-  bool pylate;           /* or a module of PyLate */
-  json_t *document[2];
+  bool pylate;           /* whether modules.json has a module of PyLate */
+  const char *mask;      /* the path of its MultiVectorMask; NULL: it has none */
+  json_t *settings;      /* the document at `file`, if it is of late interaction alone; or NULL */
+  json_t *masking;       /* config.json of `mask`, or NULL */
 };
 
 struct whole_source {
@@ -73,10 +74,10 @@ struct whole_source {
   json_t *sentences;          /* config_sentence_transformers.json of a folder, or NULL */
 
   /* From modules.json. */
-  bool modules;                           /* whether there is one */
+  json_t *modules;                        /* the list of modules; NULL: there is no such file */
   bool fixed;                             /* the model is a StaticEmbedding */
-  enum stack_pool pool;                   /* of 1_Pooling; none with scores: */
-  enum stack_pool scored;                 /* then this is it */
+  enum stack_pool pool;                   /* of 1_Pooling; none if a Dense makes scores */
+  enum stack_pool scored;                 /* the pool whose vectors become scores */
   struct stack_sparse sparse;             /* of STACK_POOL_SPARSE */
   size_t pool_width;                      /* its word_embedding_dimension; 0: not given */
   bool prompt_left_out;                   /* whether its include_prompt is false */

@@ -408,7 +408,16 @@ class Late(ServerCase):
             put(at, "artifact.metadata", text)
             return folder
         reason(unreadable, words="artifact.metadata, line 1", text=b"{")
-        reason(unreadable, words="artifact.metadata: is not an object", text=b"[]")
+        reason(unreadable, words="artifact.metadata: is not an object\n", text=b"[]")
+
+        def unmarked(at):
+            folder = colbert(at, metadata=False)
+            path = os.path.join(at, "vocab.txt")
+            with open(path, "rb") as file:
+                words = file.read()
+            put(at, "vocab.txt", words.replace(b"[unused0]", b"other"))
+            return folder
+        reason(unmarked, words=': defaults of artifact.metadata: query_token_id: "[unused0]" is not a token of vocab.txt')
         dense_file, mask_file = "1_Dense/config.json", "2_MultiVectorMask/config.json"
         reason(pylate, (dense_file, {"module_input_name": "sentence_embedding"}),
                words='module 1_Dense: module_input_name: "sentence_embedding" is not supported; supported: token_embeddings')
@@ -416,7 +425,7 @@ class Late(ServerCase):
                             ({"keep_only_token_ids": ["w3"]}, "keep_only_token_ids: "), ({"skips": 3}, 'unknown key "skips"')):
             reason(multi_vector, (mask_file, said), words="module 2_MultiVectorMask: " + words)
         reason(multi_vector, (mask_file, {"keep_only_token_ids": [54]}),
-               words="keep_only_token_ids: 54 is outside the vocabulary of 54 tokens")
+               words=": module 2_MultiVectorMask: keep_only_token_ids: 54 is outside the vocabulary of 54 tokens")
         length = {"strategy": "fixed", "length": 10}
         for said, words in ((dict(length, strategy="most"), "query_expansion: strategy: "),
                             ({"length": 10}, "query_expansion: strategy: required"),
