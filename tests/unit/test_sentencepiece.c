@@ -407,6 +407,40 @@ static void files_of_families_that_are_refused(void **state) {
   }
 }
 
+/* --- hostile models --- */
+
+/* A trie of one text: the first byte of characters such as U+4E2D. */
+static void put_half_character(struct message *m) {
+  enum { UNITS = 256, BYTE_HAS_VALUE = 1 << 8, OFFSET = 10, PLACE = 1, WHICH = 0xe4 };
+  struct {
+    uint32_t size, unit[UNITS];
+    char text[4];
+  } map = {.size = sizeof map.unit, .text = "b"};
+  struct message normalizer = {.size = 0};
+  map.unit[WHICH] = WHICH | BYTE_HAS_VALUE | (uint32_t)(WHICH ^ PLACE) << OFFSET;
+  map.unit[PLACE] = UINT32_C(1) << 31;
+  put_bytes(&normalizer, 2, &map, sizeof map);
+  put_bytes(m, 3, normalizer.bytes, normalizer.size);
+}
+
+/* The rest of the character would be read as the beginning of another one, and beyond the text. */
+static void a_rule_for_half_a_character_is_ignored(void **state) {
+  (void)state;
+  struct message m = {.size = 0};
+  put_pieces(&m);
+  put_half_character(&m);
+  for (int bpe = 0; bpe < 2; bpe++) {
+    if (bpe) put_trainer(&m, 3, 2);
+    struct error e = {0};
+    char found[400];
+    struct tokenizer *t = family_load(&m, &(struct family_case){.config = NULL}, &e);
+    if (!t) fail_msg("%s", e.detail);
+    write_ids(t, "a\xe4\xb8\xad", NULL, found);
+    assert_string_equal(found, "6 0");
+    tokenizer_free(t);
+  }
+}
+
 /* --- files --- */
 
 static void a_tokenizer_is_a_file(void **state) {
@@ -472,6 +506,7 @@ int main(void) {
       cmocka_unit_test(pieces_that_are_refused),
       cmocka_unit_test(each_family_has_its_tokens),
       cmocka_unit_test(files_of_families_that_are_refused),
+      cmocka_unit_test(a_rule_for_half_a_character_is_ignored),
       cmocka_unit_test(a_tokenizer_is_a_file),
       cmocka_unit_test(no_memory_at_every_step),
   };

@@ -27,6 +27,11 @@ static bool step(const struct charsmap *m, size_t *place, unsigned char byte) {
 
 static size_t root(const struct charsmap *m) { return offset_of(m->unit[0]); }
 
+/* Does a character of the text end before byte `at`? The rest of one would not be well-formed. */
+static bool ends_character(const char *text, size_t length, size_t at) {
+  return at == length || ((unsigned char)text[at] & 0xc0) != 0x80;
+}
+
 struct charsmap_found charsmap_find(const struct charsmap *m, const char *text, size_t length,
                                     bool longest) {
   struct charsmap_found found = {0};
@@ -35,7 +40,7 @@ struct charsmap_found charsmap_find(const struct charsmap *m, const char *text, 
     const size_t before = place ^ (unsigned char)text[i];
     if (!step(m, &place, (unsigned char)text[i])) break;
     const bool has_value = m->unit[before] >> 8 & 1;
-    if (!has_value) continue;
+    if (!has_value || (longest && !ends_character(text, length, i + 1))) continue;
     if (place >= m->units || !(m->unit[place] & VALUE_BIT)) break;
     const size_t at = m->unit[place] & ~VALUE_BIT;
     found = (struct charsmap_found){m->text + at, strnlen(m->text + at, m->length - at), i + 1};

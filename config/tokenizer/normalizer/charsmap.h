@@ -30,7 +30,8 @@ struct charsmap_found {
   size_t used; /* bytes of the text that it replaces */
 };
 
-/* The replacement of the longest, or else the shortest beginning of a text that is in the trie. */
+/* The replacement of the longest beginning of a text, well-formed UTF-8, that is in the trie and
+ * ends with a character; or else of the shortest beginning, which may end within one. */
 struct charsmap_found charsmap_find(const struct charsmap *m, const char *text, size_t length,
                                     bool longest);
 
