@@ -12,6 +12,7 @@
 
 #include "config/document/file.h"
 #include "config/tokenizer/tokenizer_folder.h"
+#include "config/tokenizer/tokenizer_parts.h"
 #include "config/tokenizer/tokenizer_sentence.h"
 #include "tests/support/poisoned.h"
 
@@ -441,6 +442,44 @@ static void a_rule_for_half_a_character_is_ignored(void **state) {
   }
 }
 
+static enum status has_left(struct patience *p) {
+  (void)p;
+  return STATUS_GONE;
+}
+
+/* The client is there when it is asked first. */
+static enum status leaves(struct patience *p) {
+  p->ask = has_left;
+  return STATUS_OK;
+}
+
+/* At each of few bytes, thousands are compared. */
+static void a_long_search_ends_when_nobody_waits(void **state) {
+  (void)state;
+  enum { LONG = 12000 };
+  char text[LONG + 1];
+  struct message m = {.size = 0};
+  put_pieces(&m);
+  memset(text, 'a', LONG);
+  text[LONG] = '\0';
+  text[LONG - 1] = 'b';
+  put_piece(&m, text, 0, USER);
+  text[LONG - 1] = 'a';
+  struct error e = {0};
+  struct tokenizer *t = family_load(&m, &(struct family_case){.config = NULL}, &e);
+  if (!t) fail_msg("%s", e.detail);
+  struct patience patience = {.ask = leaves};
+  struct arena a;
+  struct passage p;
+  arena_init(&a, NULL);
+  passage_init(&p, &a, &e);
+  p.patience = &patience;
+  passage_begin(&p, text, LONG, 0, false);
+  assert_int_equal(normalizer_apply(t->normalizer, &p), STATUS_GONE);
+  arena_free(&a);
+  tokenizer_free(t);
+}
+
 /* --- files --- */
 
 static void a_tokenizer_is_a_file(void **state) {
@@ -507,6 +546,7 @@ int main(void) {
       cmocka_unit_test(each_family_has_its_tokens),
       cmocka_unit_test(files_of_families_that_are_refused),
       cmocka_unit_test(a_rule_for_half_a_character_is_ignored),
+      cmocka_unit_test(a_long_search_ends_when_nobody_waits),
       cmocka_unit_test(a_tokenizer_is_a_file),
       cmocka_unit_test(no_memory_at_every_step),
   };

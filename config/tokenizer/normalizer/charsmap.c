@@ -35,17 +35,18 @@ static bool ends_character(const char *text, size_t length, size_t at) {
 struct charsmap_found charsmap_find(const struct charsmap *m, const char *text, size_t length,
                                     bool longest) {
   struct charsmap_found found = {0};
-  size_t place = root(m);
-  for (size_t i = 0; i < length && text[i]; i++) {
+  size_t place = root(m), i = 0;
+  for (; i < length && text[i]; i++) {
     const size_t before = place ^ (unsigned char)text[i];
     if (!step(m, &place, (unsigned char)text[i])) break;
     const bool has_value = m->unit[before] >> 8 & 1;
     if (!has_value || (longest && !ends_character(text, length, i + 1))) continue;
     if (place >= m->units || !(m->unit[place] & VALUE_BIT)) break;
     const size_t at = m->unit[place] & ~VALUE_BIT;
-    found = (struct charsmap_found){m->text + at, strnlen(m->text + at, m->length - at), i + 1};
+    found = (struct charsmap_found){m->text + at, strnlen(m->text + at, m->length - at), i + 1, 0};
     if (!longest) break;
   }
+  found.steps = i + 1;
   return found;
 }
 

@@ -27,7 +27,8 @@ void charsmap_done(struct charsmap *m);
 struct charsmap_found {
   const char *bytes; /* the replacement; NULL: no beginning of the text is in the trie */
   size_t length;
-  size_t used; /* bytes of the text that it replaces */
+  size_t used;  /* bytes of the text that it replaces */
+  size_t steps; /* how much of the trie was read */
 };
 
 /* The replacement of the longest beginning of a text, well-formed UTF-8, that is in the trie and

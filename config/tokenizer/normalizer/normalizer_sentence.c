@@ -24,7 +24,8 @@ struct normalizer_sentence {
 struct sentence_prefix {
   const char *bytes;
   size_t length;
-  size_t used; /* bytes of the text that became these */
+  size_t used;  /* bytes of the text that became these */
+  size_t steps; /* of the searches for it */
 };
 
 /* The first part of the text from `at` on, normalized. */
@@ -32,15 +33,16 @@ static struct sentence_prefix read_prefix(const struct normalizer_sentence *s,
                                           const struct passage *p, size_t at) {
   const char *text = p->now.bytes + at;
   const size_t left = p->now.length - at;
-  size_t found, steps;
+  size_t found, steps = 0;
   if (s->has_user && trie_longest(&s->user, TRIE_ROOT, text, left, &found, &steps) >= 0)
-    return (struct sentence_prefix){text, found, found};
+    return (struct sentence_prefix){text, found, found, steps};
   if (s->map.bytes) {
     const struct charsmap_found rule = charsmap_find(&s->map, text, left, true);
-    if (rule.bytes) return (struct sentence_prefix){rule.bytes, rule.length, rule.used};
+    steps += rule.steps;
+    if (rule.bytes) return (struct sentence_prefix){rule.bytes, rule.length, rule.used, steps};
   }
   unicode_read(text, &found);
-  return (struct sentence_prefix){text, found, found};
+  return (struct sentence_prefix){text, found, found, steps};
 }
 
 static void append_blank(const struct normalizer_sentence *s, struct passage *p, size_t from,
@@ -75,11 +77,12 @@ static size_t end_same(const struct normalizer_sentence *s, const struct passage
   return ascii || end == at ? end : end - 1;
 }
 
-/* Appends all from `at` on. */
-static void append_all(const struct normalizer_sentence *s, struct passage *p, size_t at) {
+/* Appends all from `at` on, after so many steps. */
+static void append_all(const struct normalizer_sentence *s, struct passage *p, size_t at,
+                       size_t steps) {
   const struct passage_bytes *now = &p->now;
   bool blank = s->removes; /* whether the text so far ends with a blank, and the next is removed */
-  for (size_t end; at < now->length && !passage_is_over(p, at); at = end) {
+  for (size_t end; at < now->length && !passage_is_over(p, at + steps); at = end) {
     end = end_same(s, now, at);
     if (end > at) {
       passage_copy(p, at, end);
@@ -88,6 +91,7 @@ static void append_all(const struct normalizer_sentence *s, struct passage *p, s
     }
     struct sentence_prefix x = read_prefix(s, p, at);
     end = at + x.used;
+    steps += x.steps;
     while (blank && x.length > 0 && *x.bytes == ' ') {
       x.bytes++;
       x.length--;
@@ -99,16 +103,17 @@ static void append_all(const struct normalizer_sentence *s, struct passage *p, s
 
 static void apply_sentence(const void *settings, struct passage *p) {
   const struct normalizer_sentence *s = settings;
-  size_t at = 0, first;
-  while (s->removes && at < p->now.length && !passage_is_over(p, at)) {
+  size_t at = 0, steps = 0, first;
+  while (s->removes && at < p->now.length && !passage_is_over(p, at + steps)) {
     const struct sentence_prefix x = read_prefix(s, p, at);
+    steps += x.steps;
     if (x.length != 1 || *x.bytes != ' ') break;
     at += x.used;
   }
   if (at < p->now.length) {
     unicode_read(p->now.bytes + at, &first);
     if (s->prefix && (!s->first || passage_is_first(p, 0))) append_blank(s, p, at, at + first);
-    append_all(s, p, at);
+    append_all(s, p, at, steps);
     const char *blank = s->escapes ? SENTENCEPIECE_BLANK : " ";
     while (s->removes && passage_drop_end(p, blank, strlen(blank))) {
     }
