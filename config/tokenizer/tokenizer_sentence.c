@@ -272,6 +272,10 @@ static const json_t *find_said(const struct sentence_making *g, const char *key)
 }
 
 static void find_roles(struct sentence_making *g) {
+  static const char more[] = "additional_special_tokens";
+  enum { MORE_MOST = 4096 }; /* each of them is compared with all pieces */
+  if (json_array_size(find_said(g, more)) > MORE_MOST)
+    error_set(g->e, STATUS_CONFIG, "%s: more than %d", more, MORE_MOST);
   for (size_t i = 0; i < ROLES; i++) {
     const json_t *said = find_said(g, roles[i]);
     g->token[i] = said ? content_of(said) : g->f->role[i];
@@ -305,6 +309,7 @@ static void add_listed(struct sentence_making *g) {
                 json_is_true(json_object_get(one, "special")));
   }
   json_object_foreach((json_t *)g->b->added, key, one) {
+    if (g->e->status) return;
     const double number = json_number_value(one);
     if (!json_is_number(one) || !(number >= 0 && number <= INT32_MAX))
       error_set(g->e, STATUS_CONFIG, "added_tokens.json: \"%.60s\": needs an id", key);

@@ -480,6 +480,26 @@ static void a_long_search_ends_when_nobody_waits(void **state) {
   tokenizer_free(t);
 }
 
+/* All of them would be compared with all pieces, and with all of added_tokens.json. */
+static void special_tokens_are_few(void **state) {
+  (void)state;
+  enum { COUNT = 4097 };
+  static const char begin[] = "{\"additional_special_tokens\":[\"a\"";
+  char *config = malloc(sizeof begin + 4 * COUNT + 2);
+  assert_non_null(config);
+  size_t used = (size_t)sprintf(config, "%s", begin);
+  for (size_t i = 1; i < COUNT; i++) used += (size_t)sprintf(config + used, ",\"a\"");
+  snprintf(config + used, 3, "]}");
+  const struct family_case c = {.config = "{\"model_type\":\"t5\"}", .tokenizer = config};
+  struct message m = {.size = 0};
+  struct error e = {0};
+  put_pieces(&m);
+  assert_null(family_load(&m, &c, &e));
+  assert_int_equal(e.status, STATUS_CONFIG);
+  assert_string_equal(e.detail, "spiece.model: additional_special_tokens: more than 4096");
+  free(config);
+}
+
 /* --- files --- */
 
 static void a_tokenizer_is_a_file(void **state) {
@@ -547,6 +567,7 @@ int main(void) {
       cmocka_unit_test(files_of_families_that_are_refused),
       cmocka_unit_test(a_rule_for_half_a_character_is_ignored),
       cmocka_unit_test(a_long_search_ends_when_nobody_waits),
+      cmocka_unit_test(special_tokens_are_few),
       cmocka_unit_test(a_tokenizer_is_a_file),
       cmocka_unit_test(no_memory_at_every_step),
   };
