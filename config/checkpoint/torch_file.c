@@ -53,6 +53,8 @@ static const char *const nested[] = {"state_dict", "model_state_dict", "model"};
 struct torch_member {
   const char *name; /* owned by the archive */
   size_t place;
+  bool found;        /* whether its bytes in the file are known: */
+  uint64_t at, size; /* finding them takes as long as a thousand tensors that share them */
 };
 
 struct torch_view {
@@ -126,8 +128,8 @@ static enum status list_members(struct torch_reader *r, struct error *e) {
 }
 
 /* The member of this name after the root; NULL without an error: there is none. */
-static const struct torch_member *find_member(const struct torch_reader *r, const char *folder,
-                                              const char *name, size_t size, struct error *e) {
+static struct torch_member *find_member(const struct torch_reader *r, const char *folder,
+                                        const char *name, size_t size, struct error *e) {
   const size_t root = strlen(r->root), front = root + strlen(folder);
   char *whole = malloc(front + size + 1);
   if (!whole) {
@@ -139,24 +141,26 @@ static const struct torch_member *find_member(const struct torch_reader *r, cons
   memcpy(whole + front, name, size);
   whole[front + size] = '\0';
   const struct torch_member key = {.name = whole};
-  const struct torch_member *found =
+  struct torch_member *found =
       bsearch(&key, r->member, r->members, sizeof *r->member, compare_members);
   free(whole);
   return found;
 }
 
 /* Finds the bytes of a member in the file. */
-static enum status place_member(const struct torch_reader *r, size_t place, uint64_t *at,
-                                uint64_t *size, struct error *e) {
+static enum status place_member(const struct torch_reader *r, struct torch_member *m,
+                                struct error *e) {
   struct archive_member about;
-  if (archive_check(r->archive, place, &about, e)) return e->status;
+  if (m->found) return STATUS_OK;
+  if (archive_check(r->archive, m->place, &about, e)) return e->status;
   if (!about.stored)
     return error_set(e, STATUS_CONFIG, "is compressed, which torch.save does not do");
-  *size = about.size;
-  *at = 0;
-  if (about.size > 0 && archive_place(r->archive, place, at, e)) return e->status;
-  if (*at > r->size || *size > r->size - *at)
+  m->size = about.size;
+  m->at = 0;
+  if (about.size > 0 && archive_place(r->archive, m->place, &m->at, e)) return e->status;
+  if (m->at > r->size || m->size > r->size - m->at)
     return error_set(e, STATUS_CONFIG, "ends after the file");
+  m->found = true;
   return STATUS_OK;
 }
 
@@ -173,13 +177,13 @@ static enum status check_byte_order(const struct torch_reader *r, struct error *
 }
 
 static enum status read_pickle(struct torch_reader *r, struct error *e) {
-  uint64_t at, size;
-  if (place_member(r, r->pickle_place, &at, &size, e)) return text_before(e, "its data.pkl ");
-  r->pickle_size = (size_t)size;
-  if (size <= PICKLE_MOST) { /* else pickle_read rejects it, and reads nothing */
+  struct torch_member data = {.place = r->pickle_place};
+  if (place_member(r, &data, e)) return text_before(e, "its data.pkl ");
+  r->pickle_size = (size_t)data.size;
+  if (data.size <= PICKLE_MOST) { /* else pickle_read rejects it, and reads nothing */
     r->bytes = malloc(r->pickle_size + 1);
     if (!r->bytes) return error_no_memory(e);
-    if (file_read_at(r->file->fd, at, r->bytes, r->pickle_size, e)) return e->status;
+    if (file_read_at(r->file->fd, data.at, r->bytes, r->pickle_size, e)) return e->status;
   }
   r->pickle = pickle_read(r->bytes, r->pickle_size, globals, GLOBALS, e);
   return r->pickle ? STATUS_OK : text_before(e, "its data.pkl ");
@@ -258,18 +262,19 @@ static enum status read_storage(const struct torch_reader *r, struct pickle_valu
   const struct torch_type *type = &types[part[TYPE].global - FIRST_STORAGE];
   size_t size;
   const char *key = pickle_text(p, part[KEY], &size);
-  const struct torch_member *member = find_member(r, "data/", key, size, e);
+  struct torch_member *member = find_member(r, "data/", key, size, e);
   if (e->status) return e->status;
   if (!member)
     return error_set(e, STATUS_CONFIG, "its storage \"%.*s\" is not in the file",
                      (int)size_min(size, 60), key);
-  uint64_t bytes, needed;
-  if (place_member(r, member->place, &t->begin, &bytes, e))
+  uint64_t needed;
+  if (place_member(r, member, e))
     return text_before(e, "its storage \"%.*s\" ", (int)size_min(size, 60), key);
-  if (__builtin_mul_overflow(*numbers, type->size, &needed) || needed > bytes)
+  if (__builtin_mul_overflow(*numbers, type->size, &needed) || needed > member->size)
     return error_set(e, STATUS_CONFIG, "its storage \"%.*s\" has %ju bytes, too few for %ju of %s",
-                     (int)size_min(size, 60), key, (uintmax_t)bytes, (uintmax_t)*numbers,
+                     (int)size_min(size, 60), key, (uintmax_t)member->size, (uintmax_t)*numbers,
                      type->dtype);
+  t->begin = member->at;
   t->tensor.dtype = type->dtype;
   t->size = type->size;
   return STATUS_OK;

@@ -627,6 +627,46 @@ static void a_storage_that_is_cut_off_is_told(void **state) {
   open_ill(p->file, "tensor \"w\" at byte 121 of data.pkl: its storage \"0\" ends after the file");
 }
 
+/* How many times this process has read; -1: the system does not tell. */
+static long count_reads(void) {
+  long reads = -1;
+  char line[80];
+  FILE *file = fopen("/proc/self/io", "r");
+  while (file && fgets(line, sizeof line, file)) sscanf(line, "syscr: %ld", &reads);
+  if (file) fclose(file);
+  return reads;
+}
+
+/* Opens a file of so many views of one storage; returns how many times that has read. */
+static long open_views(const struct place *p, unsigned views) {
+  static const struct bytes begin = OF(P "}("), view = OF(TENSOR_OF(FLOATS, "K\0(K\3t(K\1t" REST));
+  char *bytes = malloc(begin.size + views * (view.size + 10) + 3);
+  assert_non_null(bytes);
+  memcpy(bytes, begin.at, begin.size);
+  size_t size = begin.size;
+  for (unsigned i = 0; i < views; i++) {
+    size += (size_t)sprintf(bytes + size, "\x8c\4%04u", i);
+    memcpy(bytes + size, view.at, view.size);
+    size += view.size;
+  }
+  size += (size_t)sprintf(bytes + size, "u.");
+  write_file(p, (struct bytes){bytes, size});
+  free(bytes);
+  const long before = count_reads();
+  struct checkpoint *c = open_well(p->file);
+  const long after = count_reads();
+  assert_int_equal(checkpoint_count(c), views);
+  checkpoint_free(c);
+  return after - before;
+}
+
+/* A pickle of 16 MB may have millions of tensors in one storage. */
+static void a_storage_is_found_once(void **state) {
+  if (count_reads() < 0) skip();
+  const long few = open_views(*state, 1), many = open_views(*state, 1000);
+  if (many > few + 10) fail_msg("%ld reads for 1 view, %ld for 1000", few, many);
+}
+
 /* A file that becomes shorter, with a view in place and with one that is gathered. */
 static void a_file_that_shrinks_is_told(void **state) {
   const struct place *p = *state;
@@ -662,6 +702,7 @@ int main(void) {
       IN_PLACE(faults_of_the_archive_are_named),
       IN_PLACE(long_pickles_and_names_are_refused),
       IN_PLACE(a_storage_that_is_cut_off_is_told),
+      IN_PLACE(a_storage_is_found_once),
       IN_PLACE(a_file_that_shrinks_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
