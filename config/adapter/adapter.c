@@ -90,8 +90,7 @@ static enum status add_tensor(struct adapter *a, const struct checkpoint_entry *
   return STATUS_OK;
 }
 
-static enum status check_pair(struct adapter_pair *p, const struct adapter_config *c,
-                              struct error *e) {
+static enum status check_pair(struct adapter_pair *p, struct adapter_config *c, struct error *e) {
   if (adapter_config_module(c, p->module, &p->rank, &p->scale, e))
     return text_before(e, "%s: module \"%.120s\": ", config_name, p->module);
   if (p->a->dim[0] != p->rank || p->b->dim[1] != p->rank)

@@ -28,6 +28,7 @@ struct adapter_config {
   double alpha;
   bool stabilized; /* whether the factor is alpha / sqrt(rank), not alpha / rank */
   struct adapter_patterns ranks, alphas;
+  struct pattern_watch watch; /* of the patterns, on all modules */
 };
 
 enum { RANK_MOST = 1 << 20 };
@@ -212,24 +213,29 @@ void adapter_config_free(struct adapter_config *c) {
 
 const char *adapter_config_base(const struct adapter_config *c) { return c->base ? c->base : ""; }
 
-/* The value of the first pattern that matches; `otherwise` if there is none. */
-static double find_value(const struct adapter_patterns *all, const char *module, double otherwise,
+/* The value of the first pattern of a member that matches; `otherwise` if there is none. */
+static double find_value(struct adapter_config *c, const char *member,
+                         const struct adapter_patterns *all, const char *module, double otherwise,
                          struct error *e) {
   for (size_t i = 0; i < all->count && e->status == STATUS_OK; i++) {
     struct pattern_search s;
-    if (pattern_search_begin(&s, all->one[i].pattern, NULL, module, strlen(module), e)) break;
+    if (pattern_search_begin(&s, all->one[i].pattern, &c->watch, module, strlen(module), e)) break;
     const bool found = pattern_search_next(&s, e);
     pattern_search_end(&s);
     if (found) return all->one[i].value;
   }
-  if (e->status == STATUS_INVALID_REQUEST) e->status = STATUS_CONFIG; /* it took too long */
+  if (e->status == STATUS_INVALID_REQUEST) {
+    *e = (struct error){0};
+    error_set(e, STATUS_CONFIG, "%s: its expressions take too long", member);
+  }
   return otherwise;
 }
 
-enum status adapter_config_module(const struct adapter_config *c, const char *module, size_t *rank,
+enum status adapter_config_module(struct adapter_config *c, const char *module, size_t *rank,
                                   double *scale, struct error *e) {
-  const double said = find_value(&c->ranks, module, (double)c->rank, e);
-  const double alpha = find_value(&c->alphas, module, c->alpha, e);
+  const double said = find_value(c, "rank_pattern", &c->ranks, module, (double)c->rank, e);
+  if (e->status) return e->status;
+  const double alpha = find_value(c, "alpha_pattern", &c->alphas, module, c->alpha, e);
   if (e->status) return e->status;
   if (!(said >= 1 && said <= RANK_MOST) || said != floor(said))
     return error_set(e, STATUS_CONFIG, "rank_pattern: %g is not an integer from 1 to %d", said,

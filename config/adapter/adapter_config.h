@@ -23,7 +23,7 @@ const char *adapter_config_base(const struct adapter_config *c);
 /* The rank of a module's matrices, and the factor of their product. The module's path is that of
  * the model's code: "model.layers.0.self_attn.q_proj". STATUS_CONFIG if its pattern takes too long,
  * or STATUS_OUT_OF_MEMORY. */
-enum status adapter_config_module(const struct adapter_config *c, const char *module, size_t *rank,
+enum status adapter_config_module(struct adapter_config *c, const char *module, size_t *rank,
                                   double *scale, struct error *e);
 
 #endif

@@ -293,7 +293,7 @@ class Adapters(Case):
                 ({"rank_pattern": {"query": 2.5}}, "rank_pattern: 2.5 is not an integer from 1"),
                 ({"rank_pattern": {"query": 1e9}}, "is not an integer from 1"),
                 ({"alpha_pattern": {"(query": 8}}, 'alpha_pattern: "(query": '),
-                ({"alpha_pattern": {"(.+)+\\d\\d\\d": 8}}, "takes too long"),
+                ({"alpha_pattern": {"(.+)+\\d\\d\\d": 8}}, "alpha_pattern: its expressions take too long"),
                 ({"rank_pattern": {"query": 8}}, "A is [4, 32] and B [32, 4], but adapter_config.json has rank 8")):
             with self.subTest(members=members):
                 self.refused(base, self.adapter(made, **members), message)
