@@ -304,6 +304,8 @@ static enum status set_text(struct whole *w, const struct whole_late *late, enum
   if (said->longest && said->longest < around)
     return error_set(e, STATUS_CONFIG, "%s: %zu, less than the %zu special tokens of each %s",
                      said->length_key, said->longest, around, whole_text_names[of]);
+  if (said->longest == 1 && said->marker)
+    return error_set(e, STATUS_CONFIG, "%s: 1, the marker alone", said->length_key);
   return STATUS_OK;
 }
 

@@ -402,6 +402,8 @@ class Late(ServerCase):
                 ("skiplist_words", [1], "skiplist_words: "), ("skiplist_words", ["w"] * 4097, "skiplist_words: more than 4096 words"),
                  ("skiplist_words", ".", "skiplist_words: ")):
             reason(pylate, words=sentences + words, **{key: value})
+        reason(pylate, ("tokenizer.json", {"post_processor": None}), query_length=1, do_query_expansion=False,
+               words=sentences + "the length of a query is 1, its marker alone")
 
         def unreadable(at, text):
             folder = colbert(at)
