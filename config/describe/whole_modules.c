@@ -215,7 +215,7 @@ static enum status read_modules(struct whole_source *s, const char *folder,
   size_t i;
   int last = -1;
   json_t *one;
-  json_array_foreach(s->modules, i, one) {
+  json_array_foreach(s->listed, i, one) {
     const char *type = json_string_value(json_object_get(one, "type"));
     const char *path = json_string_value(json_object_get(one, "path"));
     if (!type || !path)
@@ -302,9 +302,10 @@ enum status whole_modules_read(struct whole_source *s, const char *folder,
                                char within[WHOLE_MODULES_PATH], struct error *e) {
   char *path = file_path(folder, "modules.json");
   if (!path) return error_no_memory(e);
-  if (file_is_there(path)) s->modules = file_json(path, e);
+  s->modules = file_is_there(path);
+  if (s->modules) s->listed = file_json(path, e);
   free(path);
-  if (!s->modules) return e->status;
-  if (!json_is_array(s->modules)) return error_set(e, STATUS_CONFIG, "modules.json: is not a list");
+  if (!s->listed) return e->status;
+  if (!json_is_array(s->listed)) return error_set(e, STATUS_CONFIG, "modules.json: is not a list");
   return read_modules(s, folder, within, e);
 }

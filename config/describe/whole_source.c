@@ -145,6 +145,6 @@ void whole_source_close(struct whole_source *s) {
   json_decref(s->sentences);
   json_decref(s->late.settings);
   json_decref(s->late.masking);
-  json_decref(s->modules);
+  json_decref(s->listed);
   *s = (struct whole_source){0};
 }

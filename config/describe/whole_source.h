@@ -74,7 +74,8 @@ struct whole_source {
   json_t *sentences;          /* config_sentence_transformers.json of a folder, or NULL */
 
   /* From modules.json. */
-  json_t *modules;                        /* the list of modules; NULL: there is no such file */
+  bool modules;                           /* whether there is one */
+  json_t *listed;                         /* what it has, or NULL */
   bool fixed;                             /* the model is a StaticEmbedding */
   enum stack_pool pool;                   /* of 1_Pooling; none if a Dense makes scores */
   enum stack_pool scored;                 /* the pool whose vectors become scores */
