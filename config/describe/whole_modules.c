@@ -24,6 +24,10 @@ enum module {
 struct whole_module {
   const char *folder; /* of all modules */
   const char *path;   /* relative to it; "" is the folder itself */
+  const char *type;
+  const char *name; /* its last word: "Pooling" of "sentence_transformers.models.Pooling" */
+  enum module is;
+  bool pylate; /* whether it is of PyLate */
 };
 
 /* A new string; NULL: no memory. */
@@ -210,89 +214,117 @@ static enum status read_score(struct whole_source *s, const json_t *config, stru
 
 /* --- the list --- */
 
+static bool is_named(const struct whole_module *m, const char *name) {
+  return strcmp(m->name, name) == 0;
+}
+
+/* Reads an entry of modules.json. */
+static enum status read_entry(const json_t *entry, struct whole_module *m, struct error *e) {
+  static const struct {
+    const char *name;
+    enum module is;
+  } names[] = {{"Transformer", MODULE_TRANSFORMER},
+               {"MLMTransformer", MODULE_TRANSFORMER},
+               {"StaticEmbedding", MODULE_TRANSFORMER},
+               {"Pooling", MODULE_POOLING},
+               {"SpladePooling", MODULE_POOLING},
+               {"Dense", MODULE_DENSE},
+               {"MultiVectorMask", MODULE_MASK},
+               {"Normalize", MODULE_NORMALIZE},
+               {"LogitScore", MODULE_SCORE}};
+  m->type = json_string_value(json_object_get(entry, "type"));
+  m->path = json_string_value(json_object_get(entry, "path"));
+  if (!m->type || !m->path)
+    return error_set(e, STATUS_CONFIG, "modules.json: needs a type and a path for each module");
+  if (strlen(m->path) >= WHOLE_MODULES_PATH || m->path[0] == '/' || strstr(m->path, ".."))
+    return error_set(e, STATUS_CONFIG,
+                     "modules.json: the path \"%.100s\" does not lie within the folder", m->path);
+  m->pylate = strncmp(m->type, "pylate.", 7) == 0;
+  const bool known = m->pylate || strncmp(m->type, "sentence_transformers.", 22) == 0;
+  m->name = known ? strrchr(m->type, '.') + 1 : "";
+  m->is = MODULE_NONE;
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+    if (is_named(m, names[k].name)) m->is = names[k].is;
+  if (m->is == MODULE_NONE)
+    return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
+                     m->type);
+  return STATUS_OK;
+}
+
+/* Is it a mask after the normalization, which may change places? */
+static bool is_late(const struct whole_source *s, const struct whole_module *m, int last) {
+  return m->is == MODULE_MASK && last == MODULE_NORMALIZE && !s->late.mask;
+}
+
+/* Checks that a module may follow those up to `last`; -1: it is the first one. */
+static enum status check_order(const struct whole_source *s, const struct whole_module *m, int last,
+                               struct error *e) {
+  const bool more = m->is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
+  const bool first = last < 0, each = s->each || last == MODULE_TRANSFORMER;
+  const char *why = NULL;
+  if (((int)m->is <= last && !more && !is_late(s, m, last)) ||
+      first != (m->is == MODULE_TRANSFORMER))
+    return error_set(e, STATUS_CONFIG,
+                     "modules.json: %.60s is not supported here; supported after Transformer, in "
+                     "this order: Pooling, up to two Dense, Normalize; Pooling, a Dense of scores; "
+                     "SpladePooling; LogitScore; or up to two Dense, MultiVectorMask, Normalize (a "
+                     "StaticEmbedding is Transformer and Pooling)",
+                     m->type);
+  if (m->is == MODULE_MASK && !each)
+    why = "after a Pooling is not supported";
+  else if (m->is == MODULE_SCORE && last != MODULE_TRANSFORMER)
+    why = "is only supported directly after a Transformer";
+  else if (m->is == MODULE_NORMALIZE && last < MODULE_POOLING && !s->each)
+    why = "without a Pooling before it is not supported";
+  else if (m->is > MODULE_POOLING && s->pool == STACK_POOL_SPARSE)
+    why = "after a SpladePooling is not supported";
+  return why ? error_set(e, STATUS_CONFIG, "modules.json: %.60s %s", m->name, why) : STATUS_OK;
+}
+
+/* Reads the config.json that each module after the model has in its own folder, unless a Normalize
+ * has its defaults. */
+static enum status read_module(struct whole_source *s, const struct whole_module *m,
+                               struct error *e) {
+  char *path = path_of(m, "config.json", e);
+  const bool absent = m->is == MODULE_NORMALIZE && path && !file_is_there(path);
+  json_t *config = path && !absent ? file_json(path, e) : NULL;
+  free(path);
+  if (config && !json_is_object(config))
+    error_set(e, STATUS_CONFIG, "config.json: is not an object");
+  if (m->is == MODULE_MASK) s->late.mask = m->path;
+  if (e->status == STATUS_OK)
+    is_named(m, "SpladePooling") ? read_sparse(s, config, e)
+    : m->is == MODULE_POOLING    ? read_pooling(s, config, e)
+    : m->is == MODULE_SCORE      ? read_score(s, config, e)
+    : m->is == MODULE_MASK       ? whole_late_mask(&s->late, config, e)
+    : m->is == MODULE_DENSE      ? read_dense(s, m, config, e)
+                                 : read_normalize(s, config, e);
+  json_decref(config);
+  return e->status ? text_before(e, "module %.60s: ", m->path) : STATUS_OK;
+}
+
 static enum status read_modules(struct whole_source *s, const char *folder,
                                 char within[WHOLE_MODULES_PATH], struct error *e) {
   size_t i;
   int last = -1;
-  json_t *one;
-  json_array_foreach(s->listed, i, one) {
-    const char *type = json_string_value(json_object_get(one, "type"));
-    const char *path = json_string_value(json_object_get(one, "path"));
-    if (!type || !path)
-      return error_set(e, STATUS_CONFIG, "modules.json: needs a type and a path for each module");
-    const bool inside = strlen(path) < WHOLE_MODULES_PATH && path[0] != '/' && !strstr(path, "..");
-    if (!inside)
-      return error_set(e, STATUS_CONFIG,
-                       "modules.json: the path \"%.100s\" does not lie within the folder", path);
-    /* The last word of "sentence_transformers.models.Pooling" counts. */
-    static const struct {
-      const char *name;
-      enum module is;
-    } names[] = {{"Transformer", MODULE_TRANSFORMER},
-                 {"MLMTransformer", MODULE_TRANSFORMER},
-                 {"StaticEmbedding", MODULE_TRANSFORMER},
-                 {"Pooling", MODULE_POOLING},
-                 {"SpladePooling", MODULE_POOLING},
-                 {"Dense", MODULE_DENSE},
-                 {"MultiVectorMask", MODULE_MASK},
-                 {"Normalize", MODULE_NORMALIZE},
-                 {"LogitScore", MODULE_SCORE}};
-    const bool pylate = strncmp(type, "pylate.", 7) == 0;
-    const bool known = pylate || strncmp(type, "sentence_transformers.", 22) == 0;
-    const char *name = known ? strrchr(type, '.') + 1 : "";
-    enum module is = MODULE_NONE;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-      if (strcmp(name, names[k].name) == 0) is = names[k].is;
-    const bool sparse = strcmp(name, "SpladePooling") == 0;
-    const bool fixed = strcmp(name, "StaticEmbedding") == 0;
-    if (is == MODULE_NONE)
-      return error_set(e, STATUS_CONFIG, "modules.json: the module \"%.100s\" is not supported",
-                       type);
-    const bool more = is == MODULE_DENSE && last == MODULE_DENSE && !s->dense[1].file;
-    const bool late = is == MODULE_MASK && last == MODULE_NORMALIZE && !s->late.mask;
-    if (((int)is <= last && !more && !late) || (i == 0) != (is == MODULE_TRANSFORMER))
-      return error_set(e, STATUS_CONFIG,
-                       "modules.json: supported: Transformer, Pooling (or StaticEmbedding), at "
-                       "most two Dense, MultiVectorMask and Normalize, in this order, not %.60s "
-                       "here",
-                       type);
-    if (is == MODULE_MASK && last >= MODULE_POOLING && !s->each)
-      return error_set(e, STATUS_CONFIG, "modules.json: %.60s after a Pooling is not supported",
-                       name);
-    if ((is == MODULE_DENSE || is == MODULE_MASK) && last == MODULE_TRANSFORMER) s->each = true;
-    if (is == MODULE_SCORE && last != MODULE_TRANSFORMER)
-      return error_set(e, STATUS_CONFIG,
-                       "modules.json: %.60s is only supported directly after a Transformer", name);
-    if (is > MODULE_POOLING && last < MODULE_POOLING && is != MODULE_SCORE && !s->each)
-      return error_set(e, STATUS_CONFIG,
-                       "modules.json: %.60s without a Pooling before it is not supported", type);
-    if (is > MODULE_POOLING && s->pool == STACK_POOL_SPARSE)
-      return error_set(e, STATUS_CONFIG,
-                       "modules.json: %.60s after a SpladePooling is not supported", type);
-    last = fixed ? MODULE_POOLING : late ? last : (int)is; /* it stands for both */
-    if (pylate) s->late.pylate = true;
-    if (fixed) s->fixed = true, s->pool = STACK_POOL_MEAN;
-    if (is == MODULE_TRANSFORMER) snprintf(within, WHOLE_MODULES_PATH, "%s", path);
-    if (is == MODULE_NORMALIZE) s->normalize = true;
-    if (is == MODULE_TRANSFORMER) continue;
-    /* The others have a config.json in their own folder, unless Normalize has its defaults. */
-    const struct whole_module m = {folder, path};
-    char *config_path = path_of(&m, "config.json", e);
-    const bool absent = is == MODULE_NORMALIZE && config_path && !file_is_there(config_path);
-    json_t *config = config_path && !absent ? file_json(config_path, e) : NULL;
-    free(config_path);
-    if (config && !json_is_object(config))
-      error_set(e, STATUS_CONFIG, "config.json: is not an object");
-    if (is == MODULE_MASK) s->late.mask = path;
-    if (e->status == STATUS_OK)
-      sparse                 ? read_sparse(s, config, e)
-      : is == MODULE_POOLING ? read_pooling(s, config, e)
-      : is == MODULE_SCORE   ? read_score(s, config, e)
-      : is == MODULE_MASK    ? whole_late_mask(&s->late, config, e)
-      : is == MODULE_DENSE   ? read_dense(s, &m, config, e)
-                             : read_normalize(s, config, e);
-    json_decref(config);
-    if (e->status) return text_before(e, "module %.60s: ", path);
+  json_t *entry;
+  json_array_foreach(s->listed, i, entry) {
+    struct whole_module m = {.folder = folder};
+    if (read_entry(entry, &m, e) || check_order(s, &m, last, e)) return e->status;
+    const bool alone = last == MODULE_TRANSFORMER;
+    if ((m.is == MODULE_DENSE || m.is == MODULE_MASK) && alone) s->each = true;
+    if (!is_late(s, &m, last)) last = (int)m.is;
+    s->late.pylate |= m.pylate;
+    s->normalize |= m.is == MODULE_NORMALIZE;
+    if (is_named(&m, "StaticEmbedding")) {
+      s->fixed = true;
+      s->pool = STACK_POOL_MEAN;
+      last = MODULE_POOLING; /* it stands for both */
+    }
+    if (m.is == MODULE_TRANSFORMER)
+      snprintf(within, WHOLE_MODULES_PATH, "%s", m.path);
+    else if (read_module(s, &m, e))
+      return e->status;
     if (s->dense[WHOLE_DENSE_SCORES].file) last = MODULE_SCORE;
   }
   return last < 0 ? error_set(e, STATUS_CONFIG, "modules.json: has no modules") : STATUS_OK;

@@ -211,16 +211,16 @@ static void modules_are_refused(void **state) {
   whole_place_refused(p, "", "modules.json: has no modules");
   write_modules(p, "[" MODEL "," MODULE("3_Normalize", "Normalize") "]", good);
   whole_place_refused(p, "",
-                      "modules.json: sentence_transformers.models.Normalize without a Pooling "
+                      "modules.json: Normalize without a Pooling "
                       "before it is not supported");
   write_modules(p, "[" MODEL "," MODULE("2_Dense", "Dense") "]", good);
   whole_place_refused(p, "", "module 2_Dense: "); /* of token embeddings: it has no folder */
   write_modules(p, "[" MODEL "," POOL "," MODULE("2_Mask", "MultiVectorMask") "]", good);
   whole_place_refused(p, "", "modules.json: MultiVectorMask after a Pooling is not supported");
   write_modules(p, "[" POOL "]", good);
-  whole_place_refused(p, "", "in this order, not sentence_transformers.models.Pooling here");
+  whole_place_refused(p, "", "sentence_transformers.models.Pooling is not supported here");
   write_modules(p, "[" MODEL "," POOL "," POOL "]", good);
-  whole_place_refused(p, "", "in this order, not sentence_transformers.models.Pooling here");
+  whole_place_refused(p, "", "sentence_transformers.models.Pooling is not supported here");
   write_modules(p, "[" MODEL "," POOL "," MODULE("2_LSTM", "LSTM") "]", good);
   whole_place_refused(p, "", "the module \"sentence_transformers.models.LSTM\" is not supported");
   write_modules(p, "[{\"path\":\"\",\"type\":\"own.Transformer\"}]", good);
