@@ -47,38 +47,26 @@ static const struct checkpoint_entry *find_part(const struct adapter *a, const c
   return NULL;
 }
 
-/* Adds the pair of a tensor A; of the others only their names are checked. */
-static enum status add_tensor(struct adapter *a, const struct checkpoint_entry *t,
+/* Splits the name of a tensor: the module's, and the number of its end. */
+static enum status split_name(const char *name, char module[NAME_SIZE], size_t *ending,
                               struct error *e) {
-  const size_t length = strlen(t->name), start = sizeof before - 1;
-  char module[NAME_SIZE];
+  const size_t length = strlen(name), start = sizeof before - 1;
   size_t i = 0;
-  while (i < ENDINGS && !text_ends_with(t->name, endings[i].end)) i++;
-  if (i == ENDINGS || length >= NAME_SIZE || strncmp(t->name, before, start) != 0 ||
+  while (i < ENDINGS && !text_ends_with(name, endings[i].end)) i++;
+  if (i == ENDINGS || length >= NAME_SIZE || strncmp(name, before, start) != 0 ||
       length <= start + strlen(endings[i].end))
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.150s\" is not supported: only matrices of LoRA are, named "
                      "%sMODULE.lora_A.weight and .lora_B.weight",
-                     t->name, before);
-  snprintf(module, sizeof module, "%.*s", (int)(length - start - strlen(endings[i].end)),
-           t->name + start);
-  const enum adapter_part part = endings[i].part;
-  const bool table = part == TABLE_A || part == TABLE_B;
-  if (part != BASE && checkpoint_check_tensor(t, e)) return e->status;
-  if (t->rank != 2)
-    return error_set(e, STATUS_CONFIG, "tensor \"%.150s\" has %zu dimensions, but must have 2",
-                     t->name, t->rank);
-  if (find_part(a, module, part, i + 1) || (part == MATRIX_A && find_part(a, module, TABLE_A, 0)))
-    return error_set(e, STATUS_CONFIG, "module \"%.150s\" has two tensors like \"%s\"", module,
-                     endings[i].end + 1);
-  const bool whole =
-      part == BASE ? find_part(a, module, MATRIX_A, 0) || find_part(a, module, TABLE_A, 0)
-      : table      ? find_part(a, module, TABLE_A, 0) && find_part(a, module, TABLE_B, 0)
-                   : find_part(a, module, MATRIX_A, 0) && find_part(a, module, MATRIX_B, 0);
-  if (!whole)
-    return error_set(e, STATUS_CONFIG, "tensor \"%.150s\" is there without the other of its pair",
-                     t->name);
-  if (part != MATRIX_A && part != TABLE_A) return STATUS_OK;
+                     name, before);
+  snprintf(module, NAME_SIZE, "%.*s", (int)(length - start - strlen(endings[i].end)), name + start);
+  *ending = i;
+  return STATUS_OK;
+}
+
+/* Adds the pair of a matrix A. */
+static enum status add_pair(struct adapter *a, const char *module, const struct checkpoint_entry *t,
+                            bool table, struct error *e) {
   struct adapter_pair *pair = &a->pair[a->pairs];
   *pair = (struct adapter_pair){.module = strdup(module),
                                 .table = table,
@@ -88,6 +76,31 @@ static enum status add_tensor(struct adapter *a, const struct checkpoint_entry *
   if (!pair->module) return error_no_memory(e);
   a->pairs++;
   return STATUS_OK;
+}
+
+/* Checks a tensor, and that the rest of its pair is there; adds the pair of a matrix A. */
+static enum status add_tensor(struct adapter *a, const struct checkpoint_entry *t,
+                              struct error *e) {
+  char module[NAME_SIZE];
+  size_t i;
+  if (split_name(t->name, module, &i, e)) return e->status;
+  const enum adapter_part part = endings[i].part;
+  if (part != BASE && checkpoint_check_tensor(t, e)) return e->status;
+  if (t->rank != 2)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.150s\" has %zu dimensions, but must have 2",
+                     t->name, t->rank);
+  if (find_part(a, module, part, i + 1) || (part == MATRIX_A && find_part(a, module, TABLE_A, 0)))
+    return error_set(e, STATUS_CONFIG, "module \"%.150s\" has two tensors like \"%s\"", module,
+                     endings[i].end + 1);
+  const bool table = part == TABLE_A || part == TABLE_B;
+  const struct checkpoint_entry *first = find_part(a, module, table ? TABLE_A : MATRIX_A, 0),
+                                *second = find_part(a, module, table ? TABLE_B : MATRIX_B, 0);
+  const bool whole = part == BASE ? first || find_part(a, module, TABLE_A, 0) : first && second;
+  if (!whole)
+    return error_set(e, STATUS_CONFIG, "tensor \"%.150s\" is there without the other of its pair",
+                     t->name);
+  if (part != MATRIX_A && part != TABLE_A) return STATUS_OK;
+  return add_pair(a, module, t, table, e);
 }
 
 static enum status check_pair(struct adapter_pair *p, struct adapter_config *c, struct error *e) {
@@ -115,25 +128,29 @@ static enum status open_tensors(struct adapter *a, struct error *e) {
                    names[1]);
 }
 
+/* Finds the pairs in the tensors, and what the configuration says of each. */
+static enum status find_pairs(struct adapter *a, const struct adapter_config *c, struct error *e) {
+  size_t all;
+  const struct checkpoint_entry *const *by_name = checkpoint_behind(a->file, "", &all);
+  a->pair = calloc(all + 1, sizeof *a->pair);
+  if (!a->pair) return error_no_memory(e);
+  for (size_t i = 0; i < all && e->status == STATUS_OK; i++) add_tensor(a, by_name[i], e);
+  for (size_t i = 0; i < a->pairs && e->status == STATUS_OK; i++) check_pair(&a->pair[i], c, e);
+  if (a->pairs == 0) error_set(e, STATUS_CONFIG, "has no tensors");
+  return e->status ? text_before(e, "%.120s: ", text_tail(checkpoint_path(a->file))) : STATUS_OK;
+}
+
 struct adapter *adapter_open(const char *folder, struct error *e) {
   struct adapter *a = calloc(1, sizeof *a);
   char *path = file_path(folder, config_name);
-  struct adapter_config *c = NULL;
   size_t length = strlen(folder);
   while (length > 1 && folder[length - 1] == '/') length--;
-  if (!a || !path || !(a->folder = strndup(folder, length))) {
-    error_no_memory(e);
-  } else if ((c = adapter_config_read(path, e)) && open_tensors(a, e) == STATUS_OK) {
-    size_t all;
-    const struct checkpoint_entry *const *by_name = checkpoint_behind(a->file, "", &all);
-    a->base = strdup(adapter_config_base(c));
-    a->pair = calloc(all + 1, sizeof *a->pair);
-    if (!a->base || !a->pair) error_no_memory(e);
-    for (size_t i = 0; i < all && e->status == STATUS_OK; i++) add_tensor(a, by_name[i], e);
-    for (size_t i = 0; i < a->pairs && e->status == STATUS_OK; i++) check_pair(&a->pair[i], c, e);
-    if (a->pairs == 0) error_set(e, STATUS_CONFIG, "has no tensors");
-    if (e->status) text_before(e, "%.120s: ", text_tail(checkpoint_path(a->file)));
-  }
+  if (a) a->folder = strndup(folder, length);
+  if (!path || !a || !a->folder) error_no_memory(e);
+  struct adapter_config *c = e->status ? NULL : adapter_config_read(path, e);
+  if (c) a->base = strdup(adapter_config_base(c));
+  if (c && !a->base) error_no_memory(e);
+  if (!e->status && open_tensors(a, e) == STATUS_OK) find_pairs(a, c, e);
   adapter_config_free(c);
   free(path);
   if (e->status == STATUS_OK) return a;

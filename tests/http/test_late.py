@@ -403,7 +403,7 @@ class Late(ServerCase):
                  ("skiplist_words", ".", "skiplist_words: ")):
             reason(pylate, words=sentences + words, **{key: value})
         reason(pylate, ("tokenizer.json", {"post_processor": None}), query_length=1, do_query_expansion=False,
-               words=sentences + "the length of a query is 1, its marker alone")
+               words=sentences + "query_length: 1, the marker alone")
 
         def unreadable(at, text):
             folder = colbert(at)
