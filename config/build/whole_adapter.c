@@ -11,14 +11,6 @@
 
 enum { LEFT_OUT_MOST = 2, COMPARED = 4 * 1024 };
 
-/* A tensor that an adapter changes. */
-struct whole_target {
-  const struct checkpoint_entry *tensor;
-  struct whole_stack *stack; /* NULL: the model does not use it */
-  enum whole_role role;
-  bool transposed;
-};
-
 /* The tensor of a module. The model's code may have more names before the module's than the file
  * has ("bert.encoder", "encoder"), or fewer. */
 static const struct checkpoint_entry *find_tensor(const struct whole_plan *p, const char *module) {
@@ -33,56 +25,61 @@ static const struct checkpoint_entry *find_tensor(const struct whole_plan *p, co
   return NULL;
 }
 
-/* Finds what the model uses a tensor for. */
-static void find_use(struct whole_plan *p, struct whole_target *target) {
+/* Finds the part that the model uses a tensor for, and its role; NULL: it does not use it. */
+static const struct layout_matrix *find_use(const struct whole_plan *p,
+                                            const struct checkpoint_entry *t, enum whole_role *as) {
   for (enum whole_side side = 0; side < WHOLE_SIDES; side++) {
-    struct whole_stack *s = &p->stack[side];
+    const struct whole_stack *s = &p->stack[side];
     for (enum whole_role role = 0; s->family && role < WHOLE_ROLES; role++)
       for (size_t i = 0; i < (role < WHOLE_LAYER_ROLES ? s->form.layers : 1); i++) {
         const struct layout_matrix *m = whole_plan_part(s, role, i);
-        if (!m->found || m->weight.tensor != target->tensor) continue;
-        target->stack = s;
-        target->role = role;
-        target->transposed = m->transposed;
-        return;
+        if (!m->found || m->weight.tensor != t) continue;
+        *as = role;
+        return m;
       }
   }
+  return NULL;
 }
 
 /* Is the tensor a table of tokens that is used in two places, or a copy of it? An adapter changes
  * only one of them. */
-static bool is_shared(const struct whole_plan *p, const struct whole_target *target) {
+static bool is_shared(const struct whole_plan *p, const struct checkpoint_entry *t, bool used) {
   const struct whole_stack *reader = whole_plan_reader(p), *decoder = &p->stack[WHOLE_DECODER];
   const struct whole_stack *last = decoder->family ? decoder : reader;
-  const struct checkpoint_entry *table = last->part[WHOLE_TOKEN].weight.tensor, *t = target->tensor;
+  const struct checkpoint_entry *table = last->part[WHOLE_TOKEN].weight.tensor;
   const bool tied = last->form.output.tied || whole_plan_is_lent(p, reader, WHOLE_TOKEN);
   return tied && table && t->rank == 2 && t->dim[0] == table->dim[0] &&
-         t->dim[1] == table->dim[1] && (t == table || !target->stack);
+         t->dim[1] == table->dim[1] && (t == table || !used);
 }
 
-static enum status check_target(const struct whole_plan *p, const struct whole_target *target,
-                                const struct adapter_pair *pair, struct error *e) {
+/* Checks the tensor of a target, and sets how it is stored. Returns whether the model uses it. */
+static bool check_target(const struct whole_plan *p, struct whole_adapter_target *target,
+                         struct error *e) {
   const struct checkpoint_entry *t = target->tensor;
-  if (is_shared(p, target))
-    return error_set(e, STATUS_CONFIG,
-                     "it changes \"%.120s\", which is not supported: this model uses its token "
-                     "embeddings in two places, and the adapter changes one of them",
-                     t->name);
-  if (checkpoint_check_tensor(t, e)) return e->status;
-  const bool table = target->stack && whole_roles[target->role].kind == WHOLE_IS_TABLE;
-  if (target->stack && table != pair->table)
-    return error_set(e, STATUS_CONFIG, "\"%.120s\" is %s, but the adapter has lora%s_A for it",
-                     t->name, table ? "a table of embeddings" : "no table of embeddings",
-                     pair->table ? "_embedding" : "");
-  const bool across = pair->table || target->transposed;
+  const struct adapter_pair *pair = target->pair;
+  enum whole_role role = WHOLE_ROLES;
+  const struct layout_matrix *use = find_use(p, t, &role);
+  const bool table = use && whole_roles[role].kind == WHOLE_IS_TABLE;
+  const bool across = pair->table || (use && use->transposed);
+  target->turned = across != t->by_columns;
+  if (is_shared(p, t, use))
+    error_set(e, STATUS_CONFIG,
+              "it changes \"%.120s\", which is not supported: this model uses its token "
+              "embeddings in two places, and the adapter changes one of them",
+              t->name);
+  checkpoint_check_tensor(t, e);
+  if (use && table != pair->table)
+    error_set(e, STATUS_CONFIG, "\"%.120s\" is %s, but the adapter has lora%s_A for it", t->name,
+              table ? "a table of embeddings" : "no table of embeddings",
+              pair->table ? "_embedding" : "");
   if (t->rank != 2 || pair->a->dim[1] != t->dim[across ? 0 : 1] ||
       pair->b->dim[0] != t->dim[across ? 1 : 0])
-    return error_set(e, STATUS_CONFIG,
-                     "A is [%ju, %ju] and B [%ju, %ju], which do not fit \"%.120s\" of [%ju, %ju]",
-                     (uintmax_t)pair->a->dim[0], (uintmax_t)pair->a->dim[1],
-                     (uintmax_t)pair->b->dim[0], (uintmax_t)pair->b->dim[1], t->name,
-                     (uintmax_t)t->dim[0], (uintmax_t)(t->rank > 1 ? t->dim[1] : 1));
-  return STATUS_OK;
+    error_set(e, STATUS_CONFIG,
+              "A is [%ju, %ju] and B [%ju, %ju], which do not fit \"%.120s\" of [%ju, %ju]",
+              (uintmax_t)pair->a->dim[0], (uintmax_t)pair->a->dim[1], (uintmax_t)pair->b->dim[0],
+              (uintmax_t)pair->b->dim[1], t->name, (uintmax_t)t->dim[0],
+              (uintmax_t)(t->rank > 1 ? t->dim[1] : 1));
+  return use;
 }
 
 /* Finds the tensors of an adapter, and notes those that the model does not use. */
@@ -94,7 +91,8 @@ static enum status find_targets(struct whole_plan *p, struct whole_adapter *w, s
   if (!seen || !w->target) error_no_memory(e);
   for (size_t i = 0; i < a->pairs && e->status == STATUS_OK; i++) {
     const struct adapter_pair *pair = &a->pair[i];
-    struct whole_target target = {.tensor = find_tensor(p, pair->module)};
+    struct whole_adapter_target target = {.tensor = find_tensor(p, pair->module), .pair = pair};
+    bool used = false;
     if (!target.tensor) {
       error_set(e, STATUS_CONFIG, "there is no tensor of it in %.100s",
                 text_file_name(checkpoint_path(file)));
@@ -103,14 +101,10 @@ static enum status find_targets(struct whole_plan *p, struct whole_adapter *w, s
                 target.tensor->name);
     } else {
       seen[target.tensor - checkpoint_at(file, 0)] = true;
-      find_use(p, &target);
-      check_target(p, &target, pair, e);
+      used = check_target(p, &target, e);
     }
     if (e->status) text_before(e, "module \"%.120s\": ", pair->module);
-    if (e->status || !target.stack) continue;
-    const bool across = pair->table || target.transposed;
-    w->target[w->targets++] = (struct whole_adapter_target){
-        .tensor = target.tensor, .pair = pair, .turned = across != target.tensor->by_columns};
+    if (used) w->target[w->targets++] = target;
   }
   free(seen);
   if (e->status == STATUS_OK && w->targets == 0)
