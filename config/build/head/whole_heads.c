@@ -92,20 +92,33 @@ static enum status find_head(const struct whole_heading *f) {
 
 /* --- layers of files of their own --- */
 
-/* Finds a matrix of a dense layer of sentence-transformers, with or without a bias. */
+/* A linear layer in a file of its own. */
+struct whole_linear {
+  const struct checkpoint *file;
+  const char *stem, *what; /* of its tensors' names; what it is, for messages */
+  enum toggle biased;      /* not said: if there is a tensor of it */
+};
+
+static enum status take_linear(const struct whole_linear *l, struct layout_matrix *m,
+                               struct error *e) {
+  char full[2][NAME_SIZE];
+  snprintf(full[0], NAME_SIZE, "%sweight", l->stem);
+  snprintf(full[1], NAME_SIZE, "%sbias", l->stem);
+  const struct checkpoint_entry *weight = checkpoint_find(l->file, full[0]), *bias = NULL;
+  if (l->biased != TOGGLE_OFF) bias = checkpoint_find(l->file, full[1]);
+  if (!weight || (!bias && l->biased == TOGGLE_ON))
+    return error_set(e, STATUS_CONFIG, "there is no tensor \"%s\" of %s", full[weight != NULL],
+                     l->what);
+  *m = (struct layout_matrix){.found = true, .has_bias = bias};
+  if (whole_find_set(&m->weight, weight, 2, e)) return e->status;
+  return bias ? whole_find_set(&m->bias, bias, 1, e) : STATUS_OK;
+}
+
+/* Finds the matrix of a dense layer of sentence-transformers. */
 static enum status find_dense_matrix(const struct whole_dense *d, const char *stem, bool biased,
                                      struct layout_matrix *m, struct error *e) {
-  char full[2][NAME_SIZE];
-  snprintf(full[0], NAME_SIZE, "%sweight", stem);
-  snprintf(full[1], NAME_SIZE, "%sbias", stem);
-  const struct checkpoint_entry *weight = checkpoint_find(d->file, full[0]);
-  const struct checkpoint_entry *bias = checkpoint_find(d->file, full[1]);
-  if (!weight || (biased && !bias))
-    return error_set(e, STATUS_CONFIG, "there is no tensor \"%s\" of the dense layer",
-                     full[weight != NULL]);
-  *m = (struct layout_matrix){.found = true, .has_bias = biased};
-  if (whole_find_set(&m->weight, weight, 2, e)) return e->status;
-  return biased ? whole_find_set(&m->bias, bias, 1, e) : STATUS_OK;
+  const enum toggle toggle = biased ? TOGGLE_ON : TOGGLE_OFF;
+  return take_linear(&(struct whole_linear){d->file, stem, "the dense layer", toggle}, m, e);
 }
 
 /* Finds a dense layer among the model's own tensors: of decoders, only that of ColBERT. */
@@ -148,13 +161,8 @@ static enum status find_weigher(const struct whole_heading *f) {
   const struct checkpoint *file = f->p->source.weigher;
   struct layout_matrix *m = &f->stack->part[WHOLE_WEIGHER];
   if (!file || f->stack != whole_plan_reader(f->p) || f->p->kind != MODEL_ENCODER) return STATUS_OK;
-  const struct checkpoint_entry *weight = checkpoint_find(file, "weight"),
-                                *bias = checkpoint_find(file, "bias");
-  if (!weight)
-    return error_set(f->e, STATUS_CONFIG, "there is no tensor \"weight\" of sparse_linear");
-  *m = (struct layout_matrix){.found = true, .has_bias = bias};
-  if (whole_find_set(&m->weight, weight, 2, f->e)) return f->e->status;
-  return bias ? whole_find_set(&m->bias, bias, 1, f->e) : STATUS_OK;
+  const struct whole_linear linear = {file, "", "sparse_linear", TOGGLE_UNSAID};
+  return take_linear(&linear, m, f->e);
 }
 
 enum status whole_heads_find(struct whole_plan *p, struct error *e) {
