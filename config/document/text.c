@@ -107,16 +107,27 @@ size_t text_visible(const char *text) {
   return size;
 }
 
-enum status text_plain(struct error *e) {
-  char *to = e->detail;
-  for (const char *at = e->detail; *at;) {
+/* Replaces each character that is not visible; none becomes longer. */
+static void make_visible(char *text) {
+  char *to = text;
+  for (const char *at = text; *at;) {
     const size_t visible = text_visible(at), size = text_character(at, strnlen(at, 4));
     if (visible == 0) *to++ = '?';
     for (size_t i = 0; i < visible; i++) *to++ = at[i];
     at += size_max(size, 1);
   }
   *to = '\0';
+}
+
+enum status text_plain(struct error *e) {
+  make_visible(e->detail);
   return e->status;
+}
+
+const char *text_shown(const char *text, char out[TEXT_SHOWN]) {
+  snprintf(out, TEXT_SHOWN, "%s", text);
+  make_visible(out);
+  return out;
 }
 
 enum status text_before(struct error *e, const char *format, ...) {

@@ -40,6 +40,10 @@ size_t text_visible(const char *text);
  * from a file must stay one line. Returns e->status. */
 enum status text_plain(struct error *e);
 
+/* Writes a text from a file so, cut to the size of `out`. Returns `out`. */
+enum { TEXT_SHOWN = 160 };
+const char *text_shown(const char *text, char out[TEXT_SHOWN]);
+
 /* Puts words before the detail, whose end is cut off if the result is too long. Returns
  * e->status. */
 enum status text_before(struct error *e, const char *format, ...)

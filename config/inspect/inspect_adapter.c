@@ -24,10 +24,8 @@ enum status inspect_adapter_print(const struct inspect_ask *ask, FILE *out, stru
     numbers += a->pair[i].a->count + a->pair[i].b->count;
   }
   const char *base = *a->base ? a->base : "MODEL";
-  struct error shown = {0};
-  snprintf(shown.detail, sizeof shown.detail, "%.200s", base);
-  text_plain(&shown);
-  fprintf(out, "adapter: LoRA for %s, %zu module%s, rank %zu", shown.detail, a->pairs,
+  char shown[TEXT_SHOWN];
+  fprintf(out, "adapter: LoRA for %s, %zu module%s, rank %zu", text_shown(base, shown), a->pairs,
           a->pairs == 1 ? "" : "s", least);
   if (most > least) fprintf(out, " to %zu", most);
   fprintf(out, ", %zu numbers\n", numbers);

@@ -11,16 +11,7 @@
 #include "config/document/file.h"
 #include "config/document/text.h"
 
-enum { LISTED_MOST = 5, TEXT_SIZE = 160 };
-
-/* Writes a text from a file as one line that a terminal may show. Returns `out`. */
-static const char *shown(const char *text, char out[TEXT_SIZE]) {
-  struct error line = {0};
-  snprintf(line.detail, sizeof line.detail, "%s", text);
-  text_plain(&line);
-  snprintf(out, TEXT_SIZE, "%.150s", line.detail);
-  return out;
-}
+enum { LISTED_MOST = 5 };
 
 /* --- sizes and classes --- */
 
@@ -61,12 +52,12 @@ static void print_sizes(const struct whole_plan *p, FILE *out) {
 /* Prints how the texts of late interaction become tokens. */
 static void print_late(const struct whole_late *late, FILE *out) {
   static const char *const names[WHOLE_TEXTS] = {"documents", "queries"};
-  char marker[TEXT_SIZE];
+  char marker[TEXT_SHOWN];
   if (!late->file) return;
   for (unsigned t = 0; t < WHOLE_TEXTS; t++) {
     const struct whole_late_text *text = &late->text[t];
     fprintf(out, "%s%s: ", t ? "; " : "  late interaction: ", names[t]);
-    if (text->marker) fprintf(out, "marker \"%s\", ", shown(text->marker, marker));
+    if (text->marker) fprintf(out, "marker \"%s\", ", text_shown(text->marker, marker));
     if (text->longest)
       fprintf(out, "at most %zu tokens", text->longest);
     else
@@ -91,7 +82,7 @@ static void print_vocabulary_heads(const struct whole_plan *p, FILE *out) {
 /* Prints the first classes. */
 static void print_classes(const struct whole_plan *p, FILE *out) {
   const size_t count = json_array_size(p->labels);
-  char name[TEXT_SIZE];
+  char name[TEXT_SHOWN];
   if (p->head == WHOLE_HEAD_SPANS && whole_plan_reader(p)->form.classifier.count)
     fputs("  a head that answers questions from a text\n", out);
   if (count == 0) return;
@@ -100,7 +91,7 @@ static void print_classes(const struct whole_plan *p, FILE *out) {
           whole_function_names[p->function]);
   for (size_t i = 0; i < count && i < LISTED_MOST; i++)
     fprintf(out, "%s%s", i ? ", " : "",
-            shown(json_string_value(json_array_get(p->labels, i)), name));
+            text_shown(json_string_value(json_array_get(p->labels, i)), name));
   if (count > LISTED_MOST) fprintf(out, " and %zu more", count - LISTED_MOST);
   fputc('\n', out);
 }
@@ -173,10 +164,10 @@ static void print_memory(const struct whole_plan *p, FILE *out) {
 
 static void print_source(const struct whole_plan *p, FILE *out) {
   const struct checkpoint *tensors = p->source.file;
-  char prefix[TEXT_SIZE], file[TEXT_SIZE], name[TEXT_SIZE];
+  char prefix[TEXT_SHOWN], file[TEXT_SHOWN], name[TEXT_SHOWN];
   fprintf(out, "  %zu tensors of %s", checkpoint_count(tensors) - p->aside,
-          shown(text_file_name(checkpoint_path(tensors)), file));
-  if (*p->prefix) fprintf(out, ", layers begin with \"%s\"", shown(p->prefix, prefix));
+          text_shown(text_file_name(checkpoint_path(tensors)), file));
+  if (*p->prefix) fprintf(out, ", layers begin with \"%s\"", text_shown(p->prefix, prefix));
   fprintf(out, "; %s%s%s\n",
           p->words.type ? "other values are from config.json" : "there is no config.json",
           p->source.generation ? " and generation_config.json" : "",
@@ -186,7 +177,8 @@ static void print_source(const struct whole_plan *p, FILE *out) {
     fprintf(out, "  ignored: ");
     for (size_t i = 0; i < checkpoint_count(tensors) && listed < LISTED_MOST; i++)
       if (!p->used[i])
-        fprintf(out, "%s%s", listed++ ? ", " : "", shown(checkpoint_at(tensors, i)->name, name));
+        fprintf(out, "%s%s", listed++ ? ", " : "",
+                text_shown(checkpoint_at(tensors, i)->name, name));
     if (p->aside > listed) fprintf(out, " and %zu more", p->aside - listed);
     fputc('\n', out);
   }
