@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "config/document/file.h"
 #include "config/document/text.h"
@@ -90,8 +89,7 @@ static enum status refuse_folder(const struct folder_content *f, struct error *e
 char *checkpoint_folder_file(const char *path, struct error *e) {
   struct folder_content f = {0};
   const char *name = NULL;
-  struct stat about;
-  if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
+  if (file_is_folder(path)) {
     DIR *folder = opendir(path);
     const struct dirent *entry;
     if (!folder) {
