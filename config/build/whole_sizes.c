@@ -259,8 +259,7 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   f->output.tied =
       (f->causal || masked) && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF &&
       !z->stack->part[WHOLE_CLASSES].found; /* a classifier replaces the language modeling head */
-  /* The matrix may be the table of tokens, whose rows a transform can make of those of the model.
-   */
+  /* The transform maps rows to the width of the embeddings, which a tied matrix needs. */
   if (z->stack->part[WHOLE_TRANSFORM].found) f->output.width = stack_form_embedded(f);
   f->output.activation = masked && masked->gelu ? ACTIVATION_GELU : f->kind->activation;
   if (masked && !f->output.tied && !headed)
@@ -360,7 +359,7 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
   if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
   const struct layout_matrix *own = &z->stack->part[WHOLE_DENSE];
-  /* Published code pools after a dense layer of its own, which comes to the same. */
+  /* Published code pools after this dense layer: before or after a linear layer gives the same. */
   const bool fits =
       s->pool_width == f->width || (own->found && s->pool_width == layout_matrix_out(own));
   if (s->pool_width && !fits)

@@ -331,7 +331,7 @@ static enum status run_container(struct pickle *p, size_t kind, struct error *e)
   return push_container(p, (enum pickle_kind)kind, e);
 }
 
-/* A tuple of the values after the last mark, */
+/* Makes a tuple of the values after the last mark. */
 static enum status run_tuple(struct pickle *p, size_t unused, struct error *e) {
   size_t after = 0;
   (void)unused;
@@ -339,7 +339,7 @@ static enum status run_tuple(struct pickle *p, size_t unused, struct error *e) {
   return make_tuple(p, p->stack.count - after, true, e);
 }
 
-/* or of the last one, two or three, none of which is a mark. */
+/* Makes a tuple of the last one, two or three values, none of which may be a mark. */
 static enum status run_short_tuple(struct pickle *p, size_t count, struct error *e) {
   struct pickle_value v = {0};
   for (size_t i = 0; i < count; i++)

@@ -88,8 +88,8 @@ static enum status use_head(struct whole_plan *p, bool named, struct error *e) {
   return STATUS_OK;
 }
 
-/* Are the scores not those of a class that config.json can name? Its settings of classes are of
- * such a one. */
+/* Are the scores those that modules.json or logit_score defines? id2label and problem_type of
+ * config.json do not describe them. */
 static bool has_own_scores(const struct whole_plan *p) {
   return whole_plan_logit_score(p)->tokens || whole_plan_scores(p);
 }
