@@ -20,13 +20,6 @@ static char *find(const char *folder, const char *name, struct error *e) {
   return NULL;
 }
 
-static json_t *read_json(const char *folder, const char *name, struct error *e) {
-  char *path = find(folder, name, e);
-  json_t *json = path ? file_json_long(path, e) : NULL;
-  free(path);
-  return json;
-}
-
 json_t *tokenizer_folder_json(const char *folder, const char *name, struct error *e) {
   char *path = find(folder, name, e);
   json_t *json = path ? file_json_reals(path, e) : NULL;
@@ -50,12 +43,10 @@ static json_t *split_lines(const char *text, size_t length, struct error *e) {
   return lines;
 }
 
-static json_t *read_lines(const char *folder, const char *name, struct error *e) {
-  char *path = find(folder, name, e);
+static json_t *read_lines(const char *path, struct error *e) {
   size_t length = 0;
-  char *text = path ? file_text(path, &length, e) : NULL;
+  char *text = file_text(path, &length, e);
   json_t *lines = text ? split_lines(text, length, e) : NULL;
-  free(path);
   free(text);
   return lines;
 }
@@ -143,14 +134,17 @@ static json_t *byte_level(void) {
                    1);
 }
 
-static struct tokenizer *read_merges(const char *folder, const char *name, bool lower,
+static const char merges_name[] = "merges.txt";
+
+static struct tokenizer *read_merges(const char *folder, const char *path, bool lower,
                                      struct error *e) {
   static const char *const names[] = {"<|endoftext|>", "<s>",    "<pad>", "</s>",
                                       "<unk>",         "<mask>", NULL};
-  json_t *vocabulary = read_json(folder, name, e);
-  json_t *lines = e->status ? NULL : read_lines(folder, "merges.txt", e);
+  json_t *vocabulary = file_json_long(path, e);
+  char *merges = file_path(folder, merges_name);
+  if (!merges) error_no_memory(e);
+  json_t *lines = e->status ? NULL : read_lines(merges, e);
   struct tokenizer *t = NULL;
-  if (!e->status && !lines) error_set(e, STATUS_CONFIG, "merges.txt: is gone");
   const char *first = json_string_value(json_array_get(lines, 0));
   if (first && strncmp(first, "#version", strlen("#version")) == 0) json_array_remove(lines, 0);
   json_t *last = json_array_get(lines, 0);
@@ -164,6 +158,7 @@ static struct tokenizer *read_merges(const char *folder, const char *name, bool 
              add_special(vocabulary, names, e), lower, e);
   json_decref(vocabulary);
   json_decref(lines);
+  free(merges);
   return t;
 }
 
@@ -172,10 +167,10 @@ static bool says(const json_t *config, const char *key, bool otherwise) {
   return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-static struct tokenizer *read_vocabulary(const char *folder, const char *name, bool lower,
+static struct tokenizer *read_vocabulary(const char *folder, const char *path, bool lower,
                                          struct error *e) {
   static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
-  json_t *lines = read_lines(folder, name, e);
+  json_t *lines = read_lines(path, e);
   json_t *config = e->status ? NULL : tokenizer_folder_json(folder, "tokenizer_config.json", e);
   json_t *vocabulary = e->status ? NULL : number_lines(lines, e);
   struct tokenizer *t = NULL;
@@ -216,9 +211,10 @@ static struct tokenizer *make_words(json_t *lines, bool lower, struct error *e) 
   return t;
 }
 
-static struct tokenizer *read_words(const char *folder, const char *name, bool lower,
+static struct tokenizer *read_words(const char *folder, const char *path, bool lower,
                                     struct error *e) {
-  return make_words(read_lines(folder, name, e), lower, e);
+  (void)folder;
+  return make_words(read_lines(path, e), lower, e);
 }
 
 struct tokenizer *tokenizer_words(const char *text, size_t length, struct error *e) {
@@ -227,37 +223,44 @@ struct tokenizer *tokenizer_words(const char *text, size_t length, struct error 
 
 static const char source_name[] = "source.spm", target_name[] = "target.spm";
 
-/* The tokenizer of a sentencepiece file, and of what is beside it. */
-static struct tokenizer *read_sentence(const char *folder, const char *name, bool lower,
+/* The tokenizer of a sentencepiece file, and of the files beside it. */
+static struct tokenizer *read_sentence(const char *folder, const char *path, bool lower,
                                        struct error *e) {
-  static const char *const names[] = {"config.json", "tokenizer_config.json",
-                                      "special_tokens_map.json", "added_tokens.json"};
-  enum { NAMES = sizeof names / sizeof *names };
   struct sentencepiece model = {0}, other = {0};
-  json_t *json[NAMES] = {NULL}, *vocabulary = NULL;
-  for (size_t i = 0; i < NAMES && !e->status; i++)
-    json[i] = tokenizer_folder_json(folder, names[i], e);
-  char *path = find(folder, name, e);
-  if (path && !e->status) sentencepiece_open(&model, path, e);
-  if (!e->status) vocabulary = read_json(folder, "vocab.json", e);
-  char *target = strcmp(name, source_name) == 0 ? find(folder, target_name, e) : NULL;
-  if (target && !e->status && sentencepiece_open(&other, target, e))
-    text_before(e, "%s: ", target_name);
-  const struct tokenizer_beside beside = {
-      json[0], json[1], json[2], json[3], lower, vocabulary, target ? &other : NULL};
+  json_t *config = tokenizer_folder_json(folder, "config.json", e);
+  json_t *own = e->status ? NULL : tokenizer_folder_json(folder, "tokenizer_config.json", e);
+  json_t *special = e->status ? NULL : tokenizer_folder_json(folder, "special_tokens_map.json", e);
+  json_t *added = e->status ? NULL : tokenizer_folder_json(folder, "added_tokens.json", e);
+  char *listed = e->status ? NULL : find(folder, "vocab.json", e);
+  json_t *vocabulary = listed ? file_json_long(listed, e) : NULL;
+  const bool source = strcmp(text_file_name(path), source_name) == 0;
+  char *target = source && !e->status ? find(folder, target_name, e) : NULL;
+  if (!e->status) sentencepiece_open(&model, path, e);
+  if (!e->status && target) sentencepiece_open(&other, target, e);
+  const struct tokenizer_beside beside = {.config = config,
+                                          .tokenizer = own,
+                                          .special = special,
+                                          .added = added,
+                                          .lower = lower,
+                                          .vocabulary = vocabulary,
+                                          .target = target ? &other : NULL};
   struct tokenizer *t = e->status ? NULL : tokenizer_of_family(&model, &beside, e);
-  for (size_t i = 0; i < NAMES; i++) json_decref(json[i]);
+  json_decref(config);
+  json_decref(own);
+  json_decref(special);
+  json_decref(added);
+  json_decref(vocabulary);
   sentencepiece_done(&model);
   sentencepiece_done(&other);
-  json_decref(vocabulary);
+  free(listed);
   free(target);
-  free(path);
   return t;
 }
 
-static struct tokenizer *read_tokenizer(const char *folder, const char *name, bool lower,
+static struct tokenizer *read_tokenizer(const char *folder, const char *path, bool lower,
                                         struct error *e) {
-  json_t *json = read_json(folder, name, e);
+  (void)folder;
+  json_t *json = file_json_long(path, e);
   struct tokenizer *t = json ? read_document(json, lower, e) : NULL;
   json_decref(json);
   return t;
@@ -267,23 +270,30 @@ static struct tokenizer *read_tokenizer(const char *folder, const char *name, bo
 
 static const struct {
   const char *file, *other; /* a file that must be there, too; or NULL */
-  struct tokenizer *(*read)(const char *folder, const char *file, bool lower, struct error *e);
+  struct tokenizer *(*read)(const char *folder, const char *path, bool lower, struct error *e);
 } kinds[] = {{"tokenizer.json", NULL, read_tokenizer},
              {"spiece.model", NULL, read_sentence},
              {"sentencepiece.bpe.model", NULL, read_sentence},
              {"tokenizer.model", NULL, read_sentence},
              {"spm.model", NULL, read_sentence},
              {source_name, target_name, read_sentence},
-             {"vocab.json", "merges.txt", read_merges}, /* alone it may be sentencepiece's */
+             {"vocab.json", merges_name, read_merges}, /* alone it may be sentencepiece's */
              {"vocab.txt", NULL, read_vocabulary},
              {"words.txt", NULL, read_words}};
 
 static const struct {
   const char *end, *shown; /* of the file's name */
-  struct tokenizer *(*read)(const char *folder, const char *file, bool lower, struct error *e);
+  struct tokenizer *(*read)(const char *folder, const char *path, bool lower, struct error *e);
 } ends[] = {{".json", "*.json", read_tokenizer},
             {".model", "*.model", read_sentence},
             {".spm", "*.spm", read_sentence}};
+
+/* Puts the file's name before a reason that names neither it nor the other one. */
+static void name_file(const char *file, const char *other, struct error *e) {
+  if (e->status == STATUS_CONFIG && !strstr(e->detail, file) &&
+      !(other && strstr(e->detail, other)))
+    text_before(e, "%.100s: ", file);
+}
 
 /* The tokenizer of a file, by the end of its name. */
 static struct tokenizer *read_file(const char *path, bool lower, const char **file,
@@ -294,7 +304,8 @@ static struct tokenizer *read_file(const char *path, bool lower, const char **fi
   for (size_t i = 0; folder && i < sizeof ends / sizeof *ends && !*file; i++) {
     if (!text_ends_with(path, ends[i].end)) continue;
     *file = ends[i].shown;
-    t = ends[i].read(folder, text_file_name(path), lower, e);
+    t = ends[i].read(folder, path, lower, e);
+    name_file(text_file_name(path), NULL, e);
   }
   if (folder && !*file)
     error_set(e, STATUS_CONFIG,
@@ -311,15 +322,15 @@ struct tokenizer *tokenizer_folder(const char *path, bool lower, const char **fi
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !e->status; i++) {
     char *found = find(path, kinds[i].file, e);
     char *other = found && kinds[i].other ? find(path, kinds[i].other, e) : NULL;
-    const bool there = found && (other || !kinds[i].other);
+    struct tokenizer *t = NULL;
+    if (found && (other || !kinds[i].other)) {
+      *file = kinds[i].file;
+      t = kinds[i].read(path, found, lower, e);
+      name_file(*file, kinds[i].other, e);
+    }
     free(found);
     free(other);
-    if (!there) continue;
-    *file = kinds[i].file;
-    struct tokenizer *t = kinds[i].read(path, *file, lower, e);
-    if (!t && e->status == STATUS_CONFIG && !strstr(e->detail, *file))
-      text_before(e, "%s: ", *file);
-    return t;
+    if (*file) return t;
   }
   return NULL;
 }

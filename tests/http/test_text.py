@@ -353,7 +353,7 @@ class Text(ServerCase):
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                     file.write(text)
             with open(os.path.join(folder, "attend.json"), "w", encoding="utf-8") as file:
-                json.dump({"models": {"one": dict(RANDOM, **SIZES, kind="decoder", tokenizer=".", **more)}}, file)
+                json.dump({"models": {"one": {**RANDOM, **SIZES, "kind": "decoder", "tokenizer": ".", **more}}}, file)
             status, out, err = attend("run", "one", "--tokenize", "--config", os.path.join(folder, "attend.json"),
                                       data='{"text": "Hello world"}'.encode())
             return status, json.loads(out)["tokens"] if out else None, err
@@ -403,6 +403,18 @@ class Text(ServerCase):
                 status, tokens, err = self.one_of(files)
                 self.assertEqual((status, tokens), (2, None), err)
                 self.assertIn(words, err)
+
+    def test_a_file_that_is_refused_is_named(self):
+        for files, words in (({"x.json": "{}"}, ': x.json: model: is missing'),
+                             ({"x.json": "["}, 'x.json, line 1, column 1: '),
+                             ({"x.spm": "\n\5"}, ': x.spm: byte 1: '),
+                             ({"x.spm": "\n\t\n\5<unk>\x18\2", "config.json": '{"model_type": "bert"}'}, ': x.spm: model_type "bert" is not supported')):
+            with self.subTest(files=files):
+                name = next(iter(files))
+                status, tokens, err = self.one_of(files, tokenizer=name)
+                self.assertEqual((status, tokens), (2, None), err)
+                self.assertIn(words, err)
+                self.assertEqual(err.count(name), 1, err)
 
     def test_the_tokenizer_is_told(self):
         for model, kind, file, tokens in (("bert", "WordPiece", "vocab.txt", 16), ("gpt", "BPE", "tokenizer.json", 20)):

@@ -106,6 +106,7 @@ class Translators(Case):
         status, out, error = attend("check", "--config", os.path.join(self.folder, "attend.json"))
         self.assertEqual(status, 2, (out, error))
         self.assertIn(message, error)
+        return error
 
     def test_marian(self):
         vocabulary = self.marian()
@@ -241,7 +242,7 @@ class Translators(Case):
         self.refused("vocab.json: is needed beside a sentencepiece model of MarianTokenizer")
         self.marian()
         self.write("target.spm", b"\x0a\x05")
-        self.refused("target.spm: ")
+        self.assertEqual(self.refused(": target.spm: byte 1: ").count(".spm"), 1)
         self.marian()
         with open(os.path.join(self.folder, "vocab.json"), "w", encoding="utf-8") as file:
             file.write("{")
