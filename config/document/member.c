@@ -87,6 +87,11 @@ bool member_flag_or(const json_t *json, const char *key, bool otherwise, struct 
   return !value || json_is_null(value) ? otherwise : member_flag(json, key, e);
 }
 
+bool member_says(const json_t *json, const char *key, bool otherwise) {
+  const json_t *value = json_object_get(json, key);
+  return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
 struct member_text member_string(const json_t *json, const char *key, struct error *e) {
   const json_t *value = json_object_get(json, key);
   if (json_is_string(value))

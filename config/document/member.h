@@ -34,6 +34,9 @@ bool member_flag(const json_t *json, const char *key, struct error *e);
 /* Optional: `otherwise` if it is absent or null. */
 bool member_flag_or(const json_t *json, const char *key, bool otherwise, struct error *e);
 
+/* A flag of any document: `otherwise` if it is absent or another value. No mistake. */
+bool member_says(const json_t *json, const char *key, bool otherwise);
+
 struct member_text {
   const char *bytes; /* ends with a zero */
   size_t length;

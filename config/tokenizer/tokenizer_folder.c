@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/document/file.h"
+#include "config/document/member.h"
 #include "config/document/text.h"
 #include "config/tokenizer/tokenizer_sentence.h"
 
@@ -162,11 +163,6 @@ static struct tokenizer *read_merges(const char *folder, const char *path, bool 
   return t;
 }
 
-static bool says(const json_t *config, const char *key, bool otherwise) {
-  const json_t *value = json_object_get(config, key);
-  return json_is_boolean(value) ? json_is_true(value) : otherwise;
-}
-
 static struct tokenizer *read_vocabulary(const char *folder, const char *path, bool lower,
                                          struct error *e) {
   static const char *const names[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL};
@@ -177,10 +173,10 @@ static struct tokenizer *read_vocabulary(const char *folder, const char *path, b
   if (!e->status) {
     const json_t *accents = json_object_get(config, "strip_accents");
     t = make(json_pack("{s:s, s:b, s:b, s:o, s:b}", "type", "BertNormalizer", "clean_text", 1,
-                       "handle_chinese_chars", says(config, "tokenize_chinese_chars", true),
+                       "handle_chinese_chars", member_says(config, "tokenize_chinese_chars", true),
                        "strip_accents",
                        json_is_boolean(accents) ? json_boolean(json_is_true(accents)) : json_null(),
-                       "lowercase", says(config, "do_lower_case", true)),
+                       "lowercase", member_says(config, "do_lower_case", true)),
              json_pack("{s:s}", "type", "BertPreTokenizer"),
              json_pack("{s:s, s:O, s:s, s:s}", "type", "WordPiece", "vocab", vocabulary,
                        "unk_token", "[UNK]", "continuing_subword_prefix", "##"),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/document/member.h"
 #include "config/document/text.h"
 #include "config/tokenizer/tokenizer_languages.h"
 #include "core/base/size.h"
@@ -35,8 +36,9 @@ struct sentence_family {
   const char *language;  /* of a source, if src_lang does not say */
   const char *around;    /* of a code in its token */
   int extra;             /* how many <extra_id_N>, if extra_ids does not say */
-  bool lowers, plain;    /* whether texts are lowercased unless do_lower_case says false;
-                            and lose accents unless keep_accents says true */
+  bool lowers;           /* whether texts are lowercased, unless do_lower_case says false */
+  bool plain; /* whether `` and '' become ", accents are removed unless keep_accents says true, and
+                 pieces that end in a digit and a comma have lower scores */
 };
 
 static const struct sentence_family families[] = {
@@ -56,7 +58,7 @@ static const struct sentence_family families[] = {
      .strips = true,
      .before = {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"},
      .offset = 4},
-    {.types = " t5 mt5 umt5 ",
+    {.types = " t5 mt5 ",
      .classes = " T5Tokenizer MT5Tokenizer ",
      .role = {[EOS] = "</s>", [UNK] = "<unk>", [PAD] = "<pad>"},
      .single = "1E",
@@ -83,7 +85,7 @@ static const struct sentence_family families[] = {
      .single = "b1e",
      .pair = "b1eb2e",
      .typed = true},
-    {.types = " gemma gemma2 gemma3 gemma3_text ",
+    {.types = " gemma ",
      .classes = " GemmaTokenizer ",
      .role = {"<bos>", "<eos>", "<unk>", [PAD] = "<pad>"},
      .single = "b1e",
@@ -104,7 +106,7 @@ static const struct sentence_family families[] = {
      .languages = tokenizer_languages_m2m100,
      .language = "en",
      .around = "__"},
-    {.types = " nllb-moe ",
+    {.types = "", /* m2m_100 */
      .classes = " NllbTokenizer ",
      .role = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
      .single = "L1E",
@@ -195,8 +197,8 @@ static void number_listed(struct sentence_making *g) {
   const char *piece;
   json_t *id;
   if (!json_is_object(g->b->vocabulary))
-    error_set(g->e, STATUS_CONFIG, "vocab.json: is needed beside a sentencepiece model of %s",
-              g->f->classes + 1);
+    error_set(g->e, STATUS_CONFIG, "vocab.json: is needed beside a sentencepiece model of %.*s",
+              (int)strcspn(g->f->classes + 1, " "), g->f->classes + 1);
   else if (none < 0)
     error_set(g->e, STATUS_CONFIG, "vocab.json: has no \"%.60s\"", unknown ? unknown : "<unk>");
   json_object_foreach((json_t *)g->b->vocabulary, piece, id) {
@@ -386,11 +388,6 @@ static void add_more(struct sentence_making *g) {
 
 /* --- templates --- */
 
-static bool says(const json_t *config, const char *key, bool otherwise) {
-  const json_t *value = json_object_get(config, key);
-  return json_is_boolean(value) ? json_is_true(value) : otherwise;
-}
-
 /* The role of a letter of a template; ROLES: none, or the files leave it out. */
 static enum sentence_role role_of(const struct sentence_making *g, char letter) {
   const json_t *t = g->b->tokenizer;
@@ -402,9 +399,9 @@ static enum sentence_role role_of(const struct sentence_making *g, char letter) 
   case 'E':
     return EOS;
   case 'b':
-    return says(t, "add_bos_token", true) ? BOS : ROLES;
+    return member_says(t, "add_bos_token", true) ? BOS : ROLES;
   case 'e':
-    return says(t, "add_eos_token", false) ? EOS : ROLES;
+    return member_says(t, "add_eos_token", false) ? EOS : ROLES;
   default:
     return ROLES;
   }
@@ -439,7 +436,7 @@ static json_t *make_list(struct sentence_making *g, const char *template, json_t
 
 static json_t *make_template(struct sentence_making *g) {
   json_t *tokens = json_object();
-  const bool behind = g->f->languages && says(g->b->tokenizer, "legacy_behaviour", false);
+  const bool behind = g->f->languages && member_says(g->b->tokenizer, "legacy_behaviour", false);
   json_t *single = make_list(g, behind ? "1EL" : g->f->single, tokens),
          *pair = make_list(g, behind ? "12EL" : g->f->pair, tokens);
   return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair",
@@ -465,11 +462,11 @@ static json_t *make_normalizer(const struct sentence_family *f, const struct tok
                 json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", quotes[i],
                           "content", "\""),
                 e);
-  if (f && f->plain && !says(b->tokenizer, "keep_accents", false)) {
+  if (f && f->plain && !member_says(b->tokenizer, "keep_accents", false)) {
     append_step(steps, json_pack("{s:s}", "type", "NFKD"), e);
     append_step(steps, json_pack("{s:s}", "type", "StripAccents"), e);
   }
-  if (f && says(b->tokenizer, "do_lower_case", f->lowers))
+  if (f && member_says(b->tokenizer, "do_lower_case", f->lowers))
     append_step(steps, json_pack("{s:s}", "type", "Lowercase"), e);
   return json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", steps);
 }
@@ -518,9 +515,9 @@ static struct tokenizer *make_family(struct sentence_making *g) {
     to.vocabulary = g->b->vocabulary;
     to.target = g->b->target;
   }
-  if (says(t, "separate_vocabs", false))
+  if (member_says(t, "separate_vocabs", false))
     error_set(g->e, STATUS_CONFIG, "separate_vocabs: true is not supported");
-  if (says(t, "split_by_punct", false))
+  if (member_says(t, "split_by_punct", false))
     error_set(g->e, STATUS_CONFIG, "split_by_punct: true is not supported");
   find_roles(g);
   number_pieces(g);
@@ -528,8 +525,8 @@ static struct tokenizer *make_family(struct sentence_making *g) {
   add_roles(g);
   add_more(g);
   if (g->f->plain) avoid_commas(g->s);
-  if (!says(t, "add_prefix_space", true)) g->s->prefix = false;
-  to.first = !says(t, "legacy", true);
+  if (!member_says(t, "add_prefix_space", true)) g->s->prefix = false;
+  to.first = !member_says(t, "legacy", true);
   return make(&to, make_normalizer(g->f, g->b, g->e), make_template(g), json_incref(g->added),
               g->e);
 }

@@ -18,8 +18,8 @@ static bool is_blank(const struct sentencepiece_text *t) {
   return t->length >= BLANK && memcmp(t->bytes, SENTENCEPIECE_BLANK, BLANK) == 0;
 }
 
-/* Appends the first character of the bytes that the pieces from `i` to before `end` are: one
- * U+FFFD for a byte that begins none. Returns how many pieces it has. */
+/* Appends the first character of the byte pieces from `i` to before `end`; U+FFFD for a byte that
+ * begins none. Returns the number of its pieces. */
 static size_t append_character(struct decoder_work *w, size_t i, size_t end) {
   char bytes[UNICODE_BYTES_MAX];
   size_t count = 0;
