@@ -1,13 +1,8 @@
-/* tokenizer_languages: the languages of multilingual translators whose tokens no file lists. Their
- * order is that of the ids of these tokens. Each code is followed by a blank. */
+/* tokenizer_languages: the languages that tokens of a tokenizer stand for. */
 #ifndef CONFIG_TOKENIZER_LANGUAGES_H
 #define CONFIG_TOKENIZER_LANGUAGES_H
 
 #include "config/tokenizer/tokenizer.h"
-
-extern const char tokenizer_languages_m2m100[]; /* "__fr__" is the token of fr */
-extern const char tokenizer_languages_wmt21[];  /* the same */
-extern const char tokenizer_languages_nllb[];   /* "fra_Latn" is the token of itself */
 
 /* A language that a token of a translator stands for. */
 struct tokenizer_language {

@@ -1,6 +1,5 @@
-/* tokenizer_sentence: the families whose published tokenizers are sentencepiece models, a row each.
- *
- * A family becomes a list of added tokens, a template and an id for each piece. */
+/* tokenizer_sentence: a row of sentence_family.h becomes a list of added tokens, a template and an
+ * id for each piece. */
 #include "config/tokenizer/tokenizer_sentence.h"
 
 #include <stdlib.h>
@@ -8,135 +7,11 @@
 
 #include "config/document/member.h"
 #include "config/document/text.h"
-#include "config/tokenizer/tokenizer_languages.h"
+#include "config/family/sentence_family.h"
 #include "core/base/size.h"
 
-/* --- the table --- */
-
-enum sentence_role { BOS, EOS, UNK, SEP, PAD, CLS, MASK, ROLES };
 static const char *const roles[ROLES] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                          "pad_token", "cls_token", "mask_token"};
-
-/* Tokens before the pieces: their ids are their places. */
-enum { BEFORE_MOST = 5 };
-
-struct sentence_family {
-  const char *types, *classes; /* of config.json, and of tokenizer_config.json without "Fast"; with
-                                  blanks around each */
-  const char *role[ROLES];     /* the tokens if no file names others; NULL: none */
-  /* One text, and a pair: 1 and 2 are the texts, C cls, S sep, E eos, L the source language; b bos,
-   * if add_bos_token is not false, e eos, if add_eos_token is true. */
-  const char *single, *pair;
-  bool typed;                      /* whether the second text has type 1 */
-  bool strips;                     /* whether blanks before the mask token belong to it */
-  const char *before[BEFORE_MOST]; /* fairseq's dictionary: these come first, */
-  int offset;                      /* and the ids of other pieces are their places plus this */
-  bool listed;                     /* whether vocab.json has the ids of pieces */
-  const char *languages; /* a list of tokenizer_languages.h; their ids follow all others */
-  const char *language;  /* of a source, if src_lang does not say */
-  const char *around;    /* of a code in its token */
-  int extra;             /* how many <extra_id_N>, if extra_ids does not say */
-  bool lowers;           /* whether texts are lowercased, unless do_lower_case says false */
-  bool plain; /* whether `` and '' become ", accents are removed unless keep_accents says true, and
-                 pieces that end in a digit and a comma have lower scores */
-};
-
-static const struct sentence_family families[] = {
-    {.types = " xlm-roberta ",
-     .classes = " XLMRobertaTokenizer ",
-     .role = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
-     .single = "C1S",
-     .pair = "C1SS2S",
-     .strips = true,
-     .before = {"<s>", "<pad>", "</s>", "<unk>"},
-     .offset = 1},
-    {.types = " camembert ",
-     .classes = " CamembertTokenizer ",
-     .role = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
-     .single = "C1S",
-     .pair = "C1SS2S",
-     .strips = true,
-     .before = {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"},
-     .offset = 4},
-    {.types = " t5 mt5 ",
-     .classes = " T5Tokenizer MT5Tokenizer ",
-     .role = {[EOS] = "</s>", [UNK] = "<unk>", [PAD] = "<pad>"},
-     .single = "1E",
-     .pair = "1E2E",
-     .extra = 100},
-    {.types = " albert ",
-     .classes = " AlbertTokenizer ",
-     .role = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"},
-     .single = "C1S",
-     .pair = "C1S2S",
-     .typed = true,
-     .strips = true,
-     .lowers = true,
-     .plain = true},
-    {.types = " deberta-v2 ",
-     .classes = " DebertaV2Tokenizer ",
-     .role = {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"},
-     .single = "C1S",
-     .pair = "C1S2S",
-     .typed = true},
-    {.types = " llama mistral ",
-     .classes = " LlamaTokenizer ",
-     .role = {"<s>", "</s>", "<unk>"},
-     .single = "b1e",
-     .pair = "b1eb2e",
-     .typed = true},
-    {.types = " gemma ",
-     .classes = " GemmaTokenizer ",
-     .role = {"<bos>", "<eos>", "<unk>", [PAD] = "<pad>"},
-     .single = "b1e",
-     .pair = "b1eb2e",
-     .typed = true},
-    {.types = " marian ",
-     .classes = " MarianTokenizer ",
-     .role = {[EOS] = "</s>", [UNK] = "<unk>", [PAD] = "<pad>"},
-     .single = "1E",
-     .pair = "12E",
-     .listed = true},
-    {.types = " m2m_100 ",
-     .classes = " M2M100Tokenizer ",
-     .role = {"<s>", "</s>", "<unk>", "</s>", "<pad>"},
-     .single = "L1E",
-     .pair = "L12E",
-     .listed = true,
-     .languages = tokenizer_languages_m2m100,
-     .language = "en",
-     .around = "__"},
-    {.types = "", /* m2m_100 */
-     .classes = " NllbTokenizer ",
-     .role = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
-     .single = "L1E",
-     .pair = "L12E",
-     .strips = true,
-     .before = {"<s>", "<pad>", "</s>", "<unk>"},
-     .offset = 1,
-     .languages = tokenizer_languages_nllb,
-     .language = "eng_Latn",
-     .around = ""},
-};
-
-static bool has_word(const char *words, const char *word, size_t length) {
-  for (const char *at = words; (at = strstr(at, word)); at++)
-    if (at > words && at[-1] == ' ' && at[length] == ' ') return true;
-  return false;
-}
-
-/* The row of a class, or else of a type. */
-static const struct sentence_family *find_row(const char *class, const char *type) {
-  char name[64] = "";
-  const size_t length = class ? strlen(class) : 0;
-  const bool fast = class && text_ends_with(class, "Fast");
-  if (length < sizeof name) memcpy(name, class ? class : "", length - (fast ? 4 : 0));
-  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    if (*name && has_word(families[i].classes, name, strlen(name))) return &families[i];
-  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    if (type && *type && has_word(families[i].types, type, strlen(type))) return &families[i];
-  return NULL;
-}
 
 static const char *text_of(const json_t *json, const char *key) {
   return json_string_value(json_object_get(json, key));
@@ -148,7 +23,7 @@ static const struct sentence_family *find_family(const struct tokenizer_beside *
   const char *class = text_of(b->tokenizer, "tokenizer_class"),
              *type = text_of(b->config, "model_type");
   if (!class) class = text_of(b->config, "tokenizer_class");
-  const struct sentence_family *f = find_row(class, type);
+  const struct sentence_family *f = sentence_family_find(class, type);
   if (f || (!class && !type)) return f;
   error_set(e, STATUS_CONFIG,
             "%s \"%.60s\" is not supported with a sentencepiece model alone; tokenizer.json is "
@@ -325,8 +200,7 @@ static void add_languages(struct sentence_making *g) {
   const char *around = g->f->around, *list = g->f->languages, *next;
   const char *said = text_of(g->b->tokenizer, "src_lang"), *kind;
   kind = text_of(g->b->tokenizer, "language_codes");
-  if (list == tokenizer_languages_m2m100 && kind && strcmp(kind, "wmt21") == 0)
-    list = tokenizer_languages_wmt21;
+  if (g->f->other && kind && strcmp(kind, "wmt21") == 0) list = g->f->other;
   int64_t id = g->f->listed ? (int64_t)json_object_size(g->b->vocabulary)
                             : (int64_t)g->s->count + g->f->offset;
   for (const char *at = list; at && *at; at = next + 1, id++) {
