@@ -25,20 +25,25 @@ add_step(struct token_decoder *d,
   return step;
 }
 
-/* A copy with a zero after it; NULL after a failure. */
-static char *copy_text(const json_t *json, const char *key, bool may_be_empty, size_t *length,
-                       struct error *e) {
-  const struct member_text text = member_string(json, key, e);
-  if (text.length == 0 && !may_be_empty) member_refuse(json, key, "a string that is not empty", e);
-  if (e->status) return NULL;
-  char *copy = malloc(text.length + 1);
+/* A copy with a zero after it; NULL: no memory. */
+static char *copy_bytes(const char *bytes, size_t length, size_t *copied, struct error *e) {
+  char *copy = malloc(length + 1);
   if (!copy) {
     error_no_memory(e);
     return NULL;
   }
-  memcpy(copy, text.bytes, text.length + 1);
-  *length = text.length;
+  memcpy(copy, bytes, length);
+  copy[length] = 0;
+  *copied = length;
   return copy;
+}
+
+/* A copy of a member; NULL after a failure. */
+static char *copy_text(const json_t *json, const char *key, bool may_be_empty, size_t *length,
+                       struct error *e) {
+  const struct member_text text = member_string(json, key, e);
+  if (text.length == 0 && !may_be_empty) member_refuse(json, key, "a string that is not empty", e);
+  return e->status ? NULL : copy_bytes(text.bytes, text.length, length, e);
 }
 
 static void read_bpe(void *to, const json_t *json, struct error *e) {
@@ -132,26 +137,15 @@ struct token_decoder *decoder_new(const json_t *json, struct error *e) {
   return NULL;
 }
 
-/* A copy of a text with a zero after it. */
-static char *copy_part(const struct sentencepiece_text *text, size_t *length, struct error *e) {
-  char *copy = malloc(text->length + 1);
-  if (!copy) {
-    error_no_memory(e);
-    return NULL;
-  }
-  memcpy(copy, text->bytes, text->length);
-  copy[text->length] = 0;
-  *length = text->length;
-  return copy;
-}
-
 struct token_decoder *decoder_new_sentence(const struct sentencepiece *s, struct error *e) {
   struct token_decoder *d = calloc(1, sizeof *d);
   if (!d) error_no_memory(e);
   struct decoder_step *step = d ? add_step(d, decoder_sentence, e) : NULL;
   if (step) {
-    step->text = copy_part(&s->piece[s->unknown].text, &step->length, e);
-    step->other = copy_part(&s->unknown_surface, &step->other_length, e);
+    const struct sentencepiece_text *name = &s->piece[s->unknown].text,
+                                    *shown = &s->unknown_surface;
+    step->text = copy_bytes(name->bytes, name->length, &step->length, e);
+    step->other = copy_bytes(shown->bytes, shown->length, &step->other_length, e);
     step->bytes = s->fallback;
     step->stop = s->removes ? SIZE_MAX : s->prefix;
   }
