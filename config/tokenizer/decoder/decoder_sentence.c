@@ -7,15 +7,9 @@
 #include "config/tokenizer/decoder/decoder_parts.h"
 #include "core/base/size.h"
 
-enum { BLANK = sizeof SENTENCEPIECE_BLANK - 1 };
-
 static struct sentencepiece_text piece_at(const struct decoder_list *l, size_t i) {
   const size_t begin = i ? l->end[i - 1] : 0;
   return (struct sentencepiece_text){l->bytes ? l->bytes + begin : "", l->end[i] - begin};
-}
-
-static bool is_blank(const struct sentencepiece_text *t) {
-  return t->length >= BLANK && memcmp(t->bytes, SENTENCEPIECE_BLANK, BLANK) == 0;
 }
 
 /* Appends the first character of the byte pieces from `i` to before `end`; U+FFFD for a byte that
@@ -46,17 +40,19 @@ static void append_piece(const struct decoder_step *s, struct decoder_work *w,
     decoder_append(w, s->other, s->other_length);
     return;
   }
-  if (w->next.length == 0 && *skips > 0 && is_blank(&t)) {
-    t = (struct sentencepiece_text){t.bytes + BLANK, t.length - BLANK};
+  if (w->next.length == 0 && *skips > 0 && sentencepiece_is_blank(t.bytes, t.length)) {
+    t = (struct sentencepiece_text){t.bytes + SENTENCEPIECE_BLANK_SIZE,
+                                    t.length - SENTENCEPIECE_BLANK_SIZE};
     *skips -= 1;
   }
   while (t.length > 0) {
-    const char *blank = memmem(t.bytes, t.length, SENTENCEPIECE_BLANK, BLANK);
+    const char *blank = memmem(t.bytes, t.length, SENTENCEPIECE_BLANK, SENTENCEPIECE_BLANK_SIZE);
     const size_t before = blank ? (size_t)(blank - t.bytes) : t.length;
     decoder_append(w, t.bytes, before);
     if (!blank) return;
     decoder_append(w, " ", 1);
-    t = (struct sentencepiece_text){blank + BLANK, t.length - before - BLANK};
+    t = (struct sentencepiece_text){blank + SENTENCEPIECE_BLANK_SIZE,
+                                    t.length - before - SENTENCEPIECE_BLANK_SIZE};
   }
 }
 

@@ -9,14 +9,10 @@
 #include "config/tokenizer/model/subword_parts.h"
 #include "core/base/size.h"
 
-enum { WORD = 64, ASCII = 128, BLANK = sizeof SENTENCEPIECE_BLANK - 1 };
+enum { WORD = 64, ASCII = 128 };
 
 /* Characters of a piece that is made of others, as sentencepiece limits them in training. */
 enum { PIECE_LONGEST = 512 };
-
-static bool is_blank(const char *text, size_t left) {
-  return left >= BLANK && memcmp(text, SENTENCEPIECE_BLANK, BLANK) == 0;
-}
 
 /* --- words --- */
 
@@ -36,11 +32,16 @@ static size_t end_word(const struct subword_run *r, size_t length, size_t begin,
       if (place >= 0) *user = place;
       if (place >= 0) return i + found;
     }
-    if (!is_blank(text, length - i)) continue;
-    if (p->cuts_before && i > begin && !is_blank(text - BLANK, i - begin >= BLANK ? BLANK : 0))
+    if (!sentencepiece_is_blank(text, length - i)) continue;
+    if (p->cuts_before && i > begin &&
+        !sentencepiece_is_blank(text - SENTENCEPIECE_BLANK_SIZE,
+                                i - begin >= SENTENCEPIECE_BLANK_SIZE ? SENTENCEPIECE_BLANK_SIZE
+                                                                      : 0))
       return i;
-    if (p->cuts_after && i + BLANK < length && !is_blank(text + BLANK, length - i - BLANK))
-      return i + BLANK;
+    if (p->cuts_after && i + SENTENCEPIECE_BLANK_SIZE < length &&
+        !sentencepiece_is_blank(text + SENTENCEPIECE_BLANK_SIZE,
+                                length - i - SENTENCEPIECE_BLANK_SIZE))
+      return i + SENTENCEPIECE_BLANK_SIZE;
   }
   return length;
 }
@@ -155,7 +156,7 @@ static enum status find_ends(struct subword_places *p, const struct sentencepiec
     bool blank = false;
     for (size_t at = 0; can_be_part(&s->piece[i]) && at < t->length;
          at += subword_character(t->bytes + at)) {
-      const bool is = is_blank(t->bytes + at, t->length - at);
+      const bool is = sentencepiece_is_blank(t->bytes + at, t->length - at);
       if (at > 0 && is && !blank) p->cuts_before = false;
       if (at > 0 && !is && blank) p->cuts_after = false;
       blank = is;

@@ -9,8 +9,6 @@
 #include "config/tokenizer/normalizer/normalizer_parts.h"
 #include "config/tokenizer/pattern/unicode.h"
 
-enum { BLANK = sizeof SENTENCEPIECE_BLANK - 1 };
-
 struct normalizer_sentence {
   struct charsmap map; /* without bytes: none */
   struct trie user;    /* texts that are left as they are */
@@ -48,7 +46,7 @@ static struct sentence_prefix read_prefix(const struct normalizer_sentence *s,
 static void append_blank(const struct normalizer_sentence *s, struct passage *p, size_t from,
                          size_t to) {
   if (s->escapes)
-    passage_append(p, SENTENCEPIECE_BLANK, BLANK, from, to);
+    passage_append(p, SENTENCEPIECE_BLANK, SENTENCEPIECE_BLANK_SIZE, from, to);
   else
     passage_append(p, " ", 1, from, to);
 }

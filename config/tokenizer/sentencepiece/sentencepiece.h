@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/base/status.h"
 
@@ -48,6 +49,13 @@ struct sentencepiece {
 };
 
 #define SENTENCEPIECE_BLANK "\xe2\x96\x81" /* U+2581 */
+enum { SENTENCEPIECE_BLANK_SIZE = sizeof SENTENCEPIECE_BLANK - 1 };
+
+/* Does the text, of which `left` bytes are left, begin with that mark? */
+static inline bool sentencepiece_is_blank(const char *text, size_t left) {
+  return left >= SENTENCEPIECE_BLANK_SIZE &&
+         memcmp(text, SENTENCEPIECE_BLANK, SENTENCEPIECE_BLANK_SIZE) == 0;
+}
 
 /* Reads a model from `size` bytes, which must outlive it. STATUS_CONFIG that names the offset of
  * the byte or the piece at fault, or STATUS_OUT_OF_MEMORY. To be ended by sentencepiece_done in any
