@@ -82,7 +82,7 @@ static enum status add_pair(struct adapter *a, const char *module, const struct 
 static enum status add_tensor(struct adapter *a, const struct checkpoint_entry *t,
                               struct error *e) {
   char module[NAME_SIZE];
-  size_t i;
+  size_t i = 0;
   if (split_name(t->name, module, &i, e)) return e->status;
   const enum adapter_part part = endings[i].part;
   if (part != BASE && checkpoint_check_tensor(t, e)) return e->status;
@@ -129,7 +129,7 @@ static enum status open_tensors(struct adapter *a, struct error *e) {
 }
 
 /* Finds the pairs in the tensors, and what the configuration says of each. */
-static enum status find_pairs(struct adapter *a, const struct adapter_config *c, struct error *e) {
+static enum status find_pairs(struct adapter *a, struct adapter_config *c, struct error *e) {
   size_t all;
   const struct checkpoint_entry *const *by_name = checkpoint_behind(a->file, "", &all);
   a->pair = calloc(all + 1, sizeof *a->pair);

@@ -673,7 +673,7 @@ static void the_inference_protocol_says_where(void **state) {
        "/inputs/1", "2 numbers, but the item has 3 positions"},
       {"{\"inputs\":[" IDS "],\"outputs\":[{\"name\":\"last_hidden_state\"},"
        "{\"name\":\"logits\"}]}",
-       "/outputs/1", "this model has no language modeling head: it has no logits"},
+       "/outputs/1", "this model has no language modeling head and no classes: it has no logits"},
       {"{\"inputs\":[" IDS "],\"outputs\":[{\"name\":\"attentions\"}]}", "/outputs/0/name",
        "last_hidden_state, pooler_output and logits"},
       {"{\"inputs\":[{\"name\":\"queries\",\"datatype\":\"FP32\",\"shape\":[1]}]}",
