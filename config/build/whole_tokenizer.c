@@ -181,12 +181,15 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
   char *path = said ? file_path(directory, json_string_value(said))
                     : file_folder(checkpoint_path(p->source.file));
   if (!path) return error_no_memory(e);
-  load_tokenizer(w, p, path, e);
+  if (said && !file_is_there(path))
+    error_set(e, STATUS_CONFIG, "tokenizer: %.120s: no such file or folder", text_tail(path));
+  else
+    load_tokenizer(w, p, path, e);
   if (said && !w->tokenizer && !e->status)
     error_set(e, STATUS_CONFIG,
               "tokenizer: %.100s: has no tokenizer.json, sentencepiece model (spiece.model, "
-              "sentencepiece.bpe.model, tokenizer.model, spm.model), vocab.json with merges.txt, "
-              "vocab.txt or words.txt",
+              "sentencepiece.bpe.model, tokenizer.model, spm.model, source.spm with target.spm), "
+              "vocab.json with merges.txt, vocab.txt or words.txt",
               text_tail(path));
   if (e->status == STATUS_CONFIG && !said) { /* the user did not ask for this tokenizer */
     const size_t used = strlen(e->detail);

@@ -129,6 +129,9 @@ static bool has_word(const char *words, const char *word, size_t length) {
   return false;
 }
 
+/* Classes that may be of any family. */
+static const char *const any = " PreTrainedTokenizer TokenizersBackend SentencePieceBackend ";
+
 const struct sentence_family *sentence_family_find(const char *class, const char *type) {
   char name[64] = "";
   const size_t length = class ? strlen(class) : 0;
@@ -136,6 +139,7 @@ const struct sentence_family *sentence_family_find(const char *class, const char
   if (length < sizeof name) memcpy(name, class ? class : "", length - (fast ? 4 : 0));
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
     if (*name && has_word(families[i].classes, name, strlen(name))) return &families[i];
+  if (class && !(*name && has_word(any, name, strlen(name)))) return NULL;
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
     if (type && *type && has_word(families[i].types, type, strlen(type))) return &families[i];
   return NULL;

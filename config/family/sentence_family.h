@@ -31,7 +31,8 @@ struct sentence_family {
                  pieces that end in a digit and a comma have lower scores */
 };
 
-/* The row of a class of tokenizers, or else of a model_type; each may be NULL. NULL: none. */
+/* The row of a class of tokenizers, or, if there is none or it may be of any family, of a
+ * model_type; each may be NULL. NULL: no row is. */
 const struct sentence_family *sentence_family_find(const char *class, const char *type);
 
 #endif

@@ -390,7 +390,7 @@ static struct tokenizer *make_family(struct sentence_making *g) {
     to.target = g->b->target;
   }
   if (member_says(t, "separate_vocabs", false))
-    error_set(g->e, STATUS_CONFIG, "separate_vocabs: true is not supported");
+    error_set(g->e, STATUS_CONFIG, "tokenizer_config.json: separate_vocabs: true is not supported");
   if (member_says(t, "split_by_punct", false))
     error_set(g->e, STATUS_CONFIG, "split_by_punct: true is not supported");
   find_roles(g);

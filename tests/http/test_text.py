@@ -403,6 +403,10 @@ class Text(ServerCase):
                 status, tokens, err = self.one_of(files)
                 self.assertEqual((status, tokens), (2, None), err)
                 self.assertIn(words, err)
+        for path in ("none.spm", "none"):
+            status, _, err = self.one_of({}, tokenizer=path)
+            self.assertEqual(status, 2)
+            self.assertIn(f"{path}: no such file or folder", err)
 
     def test_a_file_that_is_refused_is_named(self):
         for files, words in (({"x.json": "{}"}, ': x.json: model: is missing'),

@@ -76,8 +76,9 @@ static enum status check_fields(const struct contract_reading *r, const struct w
   const enum stack_field sent = r->second ? STACK_FIELD_QUESTION : STACK_FIELD_TEXT;
   if (!w->tokenizer)
     return error_at(r->e, stack_field_pointer(sent),
-                    "this model has no tokenizer: send %s (a tokenizer is tokenizer.json, "
-                    "vocab.json, vocab.txt or words.txt in the model's folder)",
+                    "this model has no tokenizer: send %s (a tokenizer is tokenizer.json, a "
+                    "sentencepiece model, vocab.json with merges.txt, vocab.txt or words.txt in "
+                    "the model's folder)",
                     w->vocabulary ? "tokens" : "embeddings");
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (stack_field_is_seen(r, others[i]))
