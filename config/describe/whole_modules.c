@@ -265,10 +265,9 @@ static enum status check_order(const struct whole_source *s, const struct whole_
   if (((int)m->is <= last && !more && !is_late(s, m, last)) ||
       first != (m->is == MODULE_TRANSFORMER))
     return error_set(e, STATUS_CONFIG,
-                     "modules.json: %.60s is not supported here; supported after Transformer, in "
-                     "this order: Pooling, up to two Dense, Normalize; Pooling, a Dense of scores; "
-                     "SpladePooling; LogitScore; or up to two Dense, MultiVectorMask, Normalize (a "
-                     "StaticEmbedding is Transformer and Pooling)",
+                     "modules.json: %.60s is not supported here; supported after Transformer: "
+                     "Pooling (or StaticEmbedding alone), Dense, Dense, Normalize; Pooling, Dense "
+                     "of scores; SpladePooling; LogitScore; Dense, MultiVectorMask, Normalize",
                      m->type);
   if (m->is == MODULE_MASK && !each)
     why = "after a Pooling is not supported";

@@ -125,8 +125,8 @@ class Static(Case):
                          f'unexpected tensor "{name}" in a static model')
         self.refused(self.folder(tensors={"embeddings": ("F32", TABLE[:7])}, config=config), "has 8 tokens, but the model has 7")
         pooling = {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
-        self.refused(self.folder(modules=[module(""), pooling]), "Pooling (or StaticEmbedding)")
-        self.refused(self.folder(modules=[NORMALIZE, module("")]), "Pooling (or StaticEmbedding)")
+        self.refused(self.folder(modules=[module(""), pooling]), "LogitScore; Dense, MultiVectorMask, Normalize")
+        self.refused(self.folder(modules=[NORMALIZE, module("")]), "LogitScore; Dense, MultiVectorMask, Normalize")
 
     def test_inspect_shows_it(self):
         status, out, error = attend("inspect", self.folder(modules=[module("")]))
