@@ -361,8 +361,10 @@ static enum status add_tensor(struct torch_reader *r, struct pickle_value key, s
   if (size > NAME_MOST || memchr(name, '\0', size))
     return error_set(e, STATUS_CONFIG, "the name of a tensor has a NUL or more than %d bytes",
                      NAME_MOST);
-  *t = (struct torch_view){.name = strndup(name, size)};
+  *t = (struct torch_view){.name = malloc(size + 1)};
   if (!t->name) return error_no_memory(e);
+  memcpy(t->name, name, size);
+  t->name[size] = '\0';
   r->file->count++;
   t->tensor.name = t->name;
   if (read_tensor(r, arguments, count, t, e))
