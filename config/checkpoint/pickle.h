@@ -59,7 +59,8 @@ struct pickle *pickle_read(const unsigned char *bytes, size_t size,
                            const struct pickle_global *globals, size_t count, struct error *e);
 void pickle_free(struct pickle *p);
 
-/* The value that the pickle leaves. A value may hold itself: whoever descends must count. */
+/* The value that the pickle leaves. A value may hold itself: a reader that descends must count its
+ * steps. */
 struct pickle_value pickle_top(const struct pickle *p);
 
 /* The number of items of a list, tuple, dictionary, call or persistent name; 0 for other kinds. */

@@ -107,7 +107,7 @@ static void check_sparse(const json_t *sparse) {
   }
 }
 
-/* What is answered about one item. */
+/* Checks the part of the response that is about one item. */
 static void check_item(const struct stack_request *r, const json_t *item) {
   const bool parts = r->windows || r->grouped;
   if (r->fills_of) check_masks(r, item);

@@ -31,7 +31,7 @@ static void put_bytes(struct zipped *z, const void *bytes, size_t size) {
   z->size += size;
 }
 
-/* What the header of a member and its entry in the directory have alike. */
+/* The fields that the header of a member and its entry in the directory share. */
 static void put_front(struct zipped *z, const char *name, size_t size) {
   put(z, 0, 2);          /* flags */
   put(z, 0, 2);          /* stored */
