@@ -6,6 +6,7 @@
 
 #include "config/build/whole.h"
 #include "core/base/size.h"
+#include "server/model/answer/stack_answer.h"
 #include "server/model/check/stack_body.h"
 #include "tests/fuzz/rfc8259.h"
 
@@ -117,4 +118,33 @@ struct safetensors *answer_safetensors(struct input text) {
       safetensors_parse(text.bytes + SAFETENSORS_PREFIX, header, text.size - front, &e);
   must(s);
   return s;
+}
+
+static void check_answer(const struct asked_checks *c, const struct stack_request *r,
+                         struct answer *a) {
+  const struct input text = answer_text(a);
+  const size_t json_bytes = atomic_load(&a->json_bytes);
+  if (a->form == ANSWER_SAFETENSORS && c->tensors)
+    c->tensors(r, text);
+  else if (a->form == ANSWER_SAFETENSORS)
+    safetensors_free(answer_safetensors(text));
+  else if (a->form == ANSWER_V2)
+    json_decref(answer_json((struct input){text.bytes, json_bytes ? json_bytes : text.size}));
+  else
+    c->json(r, text);
+  free((char *)text.bytes);
+}
+
+void asked_compute_answer(const struct asked_checks *c, const struct model *m, struct asked *d,
+                          enum answer_form form) {
+  static const double work = 1e3; /* a run is cut into many spans */
+  struct answer a = {0};
+  if (stack_request_prepare(&d->request, &d->arena, &d->error) ||
+      stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
+    return;
+  void *scratch = asked_scratch(m);
+  for (struct run *run = stack_request_run(&d->request); run;)
+    run = asked_compute(d, run, work, scratch);
+  free(scratch);
+  if (!d->error.status) check_answer(c, &d->request, &a);
 }

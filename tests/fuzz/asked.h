@@ -48,6 +48,16 @@ void *asked_scratch(const struct model *m);
  * is over, or it failed. */
 struct run *asked_compute(struct asked *d, struct run *run, double work, void *scratch);
 
+/* Checks of an answer as JSON, and as safetensors; NULL: only its form. */
+struct asked_checks {
+  void (*json)(const struct stack_request *r, struct input text);
+  void (*tensors)(const struct stack_request *r, struct input text);
+};
+
+/* Computes a request that has one answer, in small spans, and checks that. */
+void asked_compute_answer(const struct asked_checks *c, const struct model *m, struct asked *d,
+                          enum answer_form form);
+
 /* Writes all pieces of an answer, the last one first. The caller frees the bytes. */
 struct input answer_text(struct answer *a);
 

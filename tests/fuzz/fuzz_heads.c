@@ -7,11 +7,7 @@
 #include <string.h>
 
 #include "config/build/whole.h"
-#include "server/model/answer/stack_answer.h"
 #include "tests/fuzz/asked.h"
-
-/* Small spans, so that a run is cut into many. */
-static const double work = 1e3;
 
 static const char words[] =
     "{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"b\":2,"
@@ -139,29 +135,10 @@ static void check_json(const struct stack_request *r, struct input text) {
   json_decref(body);
 }
 
-static void check_answer(const struct stack_request *r, struct answer *a) {
-  const struct input text = answer_text(a);
-  const size_t json_bytes = atomic_load(&a->json_bytes);
-  if (a->form == ANSWER_SAFETENSORS)
-    safetensors_free(answer_safetensors(text));
-  else if (a->form == ANSWER_V2)
-    json_decref(answer_json((struct input){text.bytes, json_bytes ? json_bytes : text.size}));
-  else
-    check_json(r, text);
-  free((char *)text.bytes);
-}
-
 static void compute(const struct model *m, struct asked *d, enum answer_form form, unsigned cut) {
+  static const struct asked_checks checks = {check_json, NULL};
   (void)cut;
-  struct answer a = {0};
-  if (stack_request_prepare(&d->request, &d->arena, &d->error) ||
-      stack_answer_plan(&a, form, m->name, &d->request, &fuzz_limits, &d->arena, &d->error))
-    return;
-  void *scratch = asked_scratch(m);
-  for (struct run *run = stack_request_run(&d->request); run;)
-    run = asked_compute(d, run, work, scratch);
-  free(scratch);
-  if (!d->error.status) check_answer(&d->request, &a);
+  asked_compute_answer(&checks, m, d, form);
 }
 
 static const struct asked_target target = {requests_must_agree, compute};
