@@ -99,6 +99,21 @@ void *subword_scratch(struct subword_work *w, size_t bytes) {
   return moved;
 }
 
+struct subword_way *subword_ways_begin(struct subword_work *w, size_t length) {
+  struct subword_way *way = subword_scratch(w, (length + 1) * (sizeof *way + sizeof(uint32_t)));
+  if (!way) return NULL;
+  way[0] = (struct subword_way){.from = 0};
+  for (size_t i = 1; i <= length; i++) way[i].from = SUBWORD_NOWHERE;
+  return way;
+}
+
+size_t subword_ways_end(struct subword_way *way, size_t length, uint32_t **end) {
+  size_t count = 0;
+  *end = (uint32_t *)(way + length + 1);
+  for (size_t i = length; i > 0; i = way[i].from) (*end)[count++] = (uint32_t)i;
+  return count;
+}
+
 bool subword_byte_fallback(const struct subword_model *m, const char *text, size_t length,
                            size_t at, struct subword_work *w) {
   for (size_t i = 0; i < length; i++)

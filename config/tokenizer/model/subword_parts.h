@@ -109,6 +109,22 @@ extern const struct subword_kind subword_sentence_bpe, subword_sentence_unigram;
 enum status subword_sentence_merges(struct subword_model *m, const struct sentencepiece *s,
                                     struct error *e);
 
+/* The best way to a place in a text: its last piece. */
+struct subword_way {
+  double sum;    /* of scores */
+  uint32_t from; /* where that piece begins; SUBWORD_NOWHERE: there is no way yet */
+  int32_t id;    /* or its place */
+};
+#define SUBWORD_NOWHERE UINT32_MAX
+
+/* Ways to all places of a text, none of which is known but the one to its begin; NULL: no memory.
+ */
+struct subword_way *subword_ways_begin(struct subword_work *w, size_t length);
+
+/* Lists the ends of the pieces of the best way to the end, the last one first, and returns how many
+ * there are. */
+size_t subword_ways_end(struct subword_way *way, size_t length, uint32_t **end);
+
 /* Reads "vocab", an object of pieces with their ids. */
 enum status subword_read_object(struct subword_model *m, const json_t *json, struct error *e);
 

@@ -16,25 +16,18 @@ enum { UNKNOWN_PENALTY = 10 }; /* below the least score of a piece */
 
 /* --- Unigram --- */
 
-/* The best way to a place in the text: its last piece. */
-struct sentence_way {
-  float sum;
-  uint32_t from; /* where that piece begins; NOWHERE: there is no way yet */
-  int32_t place; /* -1: an unknown character */
-};
-#define NOWHERE UINT32_MAX
-
-static inline void improve(struct sentence_way *to, double sum, size_t from, int32_t place) {
-  if (to->from != NOWHERE && sum <= to->sum) return;
-  *to = (struct sentence_way){(float)sum, (uint32_t)from, place};
+/* A sum is compared before it is rounded. An unknown character has place -1. */
+static inline void improve(struct subword_way *to, double sum, size_t from, int32_t place) {
+  if (to->from != SUBWORD_NOWHERE && sum <= to->sum) return;
+  *to = (struct subword_way){(float)sum, (uint32_t)from, place};
 }
 
 /* Continues the way to `begin` by every piece that begins there, shorter ones first, and by an
  * unknown character if no piece is that character. Returns how many steps that took. */
 static size_t continue_way(const struct subword_model *m, const char *word, size_t length,
-                           size_t begin, struct sentence_way *way) {
+                           size_t begin, struct subword_way *way) {
   const size_t character = subword_character(word + begin);
-  const float sum = way[begin].sum;
+  const float sum = (float)way[begin].sum;
   const struct subword_places *p = m->places;
   bool known = false;
   int32_t node = TRIE_ROOT;
@@ -56,20 +49,15 @@ static size_t continue_way(const struct subword_model *m, const char *word, size
 
 static enum status tokenize_unigram(const struct subword_model *m, const char *word, size_t length,
                                     size_t at, struct subword_work *w) {
-  struct sentence_way *way = subword_scratch(w, (length + 1) * (sizeof *way + sizeof(uint32_t)));
+  struct subword_way *way = subword_ways_begin(w, length);
   if (!way) return w->out->e->status;
-  way[0] = (struct sentence_way){.from = 0};
-  for (size_t i = 1; i <= length; i++) way[i].from = NOWHERE;
   for (size_t i = 0; i < length; i += subword_character(word + i))
     if (subword_is_over(w, continue_way(m, word, length, i, way))) return w->out->e->status;
-
-  /* The way is known from its end: the ends of its pieces, the last one first. */
-  uint32_t *end = (uint32_t *)(way + length + 1);
-  size_t count = 0;
-  for (size_t i = length; i > 0; i = way[i].from) end[count++] = (uint32_t)i;
+  uint32_t *end;
+  size_t count = subword_ways_end(way, length, &end);
   struct subword_run run = {.m = m, .w = w, .word = word, .at = at};
   while (count-- > 0)
-    subword_append_place(&run, way[end[count]].place, way[end[count]].from, end[count]);
+    subword_append_place(&run, way[end[count]].id, way[end[count]].from, end[count]);
   return w->out->e->status;
 }
 

@@ -49,16 +49,8 @@ static enum status read(struct subword_model *m, const json_t *json, struct erro
 
 /* --- words --- */
 
-/* The best way to a place in the word: its last piece. */
-struct subword_way {
-  double sum;
-  uint32_t from; /* where that piece begins; NOWHERE: there is no way yet */
-  int32_t id;
-};
-#define NOWHERE UINT32_MAX
-
 static void improve(struct subword_way *to, double sum, size_t from, int32_t id) {
-  if (to->from != NOWHERE && sum <= to->sum) return;
+  if (to->from != SUBWORD_NOWHERE && sum <= to->sum) return;
   *to = (struct subword_way){sum, (uint32_t)from, id};
 }
 
@@ -85,17 +77,12 @@ static size_t continue_way(const struct subword_model *m, const char *word, size
 
 static enum status tokenize(const struct subword_model *m, const char *word, size_t length,
                             size_t at, struct subword_work *w) {
-  struct subword_way *way = subword_scratch(w, (length + 1) * (sizeof *way + sizeof(uint32_t)));
+  struct subword_way *way = subword_ways_begin(w, length);
   if (!way) return w->out->e->status;
-  way[0] = (struct subword_way){.from = 0};
-  for (size_t i = 1; i <= length; i++) way[i].from = NOWHERE;
   for (size_t i = 0; i < length; i += subword_character(word + i))
     if (subword_is_over(w, continue_way(m, word, length, i, way))) return w->out->e->status;
-
-  /* The way is known from its end: the ends of its pieces, the last one first. */
-  uint32_t *end = (uint32_t *)(way + length + 1);
-  size_t count = 0;
-  for (size_t i = length; i > 0; i = way[i].from) end[count++] = (uint32_t)i;
+  uint32_t *end;
+  size_t count = subword_ways_end(way, length, &end);
   for (size_t i = 0; i < count && m->unknown < 0; i++)
     if (way[end[i]].id < 0)
       return subword_refuse(w, word + way[end[i]].from, end[i] - way[end[i]].from,
