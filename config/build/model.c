@@ -11,7 +11,7 @@
 #include "config/build/whole.h"
 #include "config/checkpoint/checkpoint.h"
 #include "config/describe/definition.h"
-#include "config/describe/hints_compare.h"
+#include "config/describe/hints/hints_compare.h"
 #include "config/document/file.h"
 #include "config/document/text.h"
 

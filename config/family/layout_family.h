@@ -49,7 +49,7 @@ struct layout_family {
   const char *harmless[LAYOUT_HARMLESS_MOST]; /* change nothing; "x." means all that begin so */
 };
 
-/* The table, which is in whole_family.c. Rows of a layout follow each other. */
+/* The table. Rows of a layout follow each other. */
 size_t layout_family_count(void);
 const struct layout_family *layout_family_at(size_t index);
 

@@ -11,7 +11,7 @@
 #include "config/build/layer/parameters.h"
 #include "config/build/trial.h"
 #include "config/describe/definition.h"
-#include "config/describe/hints_compare.h"
+#include "config/describe/hints/hints_compare.h"
 #include "config/document/json_reserve.h"
 #include "config/document/text.h"
 #include "core/base/size.h"

@@ -7,7 +7,7 @@
 #define CONFIG_INSPECT_LAYERS_H
 
 #include "config/checkpoint/checkpoint.h"
-#include "config/describe/hints.h"
+#include "config/describe/hints/hints.h"
 #include "config/describe/notes.h"
 #include "config/inspect/inspect_name.h"
 

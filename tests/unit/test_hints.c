@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "config/describe/hints.h"
+#include "config/describe/hints/hints.h"
 #include "tests/support/blas_start.h"
 #include "tests/support/model_load.h"
 

@@ -8,7 +8,7 @@
 #include "config/build/layer/layout_place.h"
 #include "config/describe/definition.h"
 #include "config/describe/definition_value.h"
-#include "config/describe/hints.h"
+#include "config/describe/hints/hints.h"
 #include "config/document/nearest.h"
 
 enum { NAME_SIZE = 2 * LAYOUT_ADDRESS_SIZE };

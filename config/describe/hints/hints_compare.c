@@ -1,5 +1,5 @@
 /* hints_compare: compares a layer with config.json, key by key. */
-#include "config/describe/hints_compare.h"
+#include "config/describe/hints/hints_compare.h"
 
 #include <math.h>
 #include <string.h>

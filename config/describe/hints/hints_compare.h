@@ -2,7 +2,7 @@
 #ifndef CONFIG_HINTS_COMPARE_H
 #define CONFIG_HINTS_COMPARE_H
 
-#include "config/describe/hints.h"
+#include "config/describe/hints/hints.h"
 #include "config/describe/notes.h"
 
 /* The layer as it is served. */

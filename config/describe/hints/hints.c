@@ -1,5 +1,5 @@
 /* hints: reads config.json, and finds the object in it that is about a layer. */
-#include "config/describe/hints.h"
+#include "config/describe/hints/hints.h"
 
 #include <stddef.h>
 #include <stdlib.h>

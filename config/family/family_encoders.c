@@ -1,0 +1,219 @@
+/* family_encoders: the families of encoders: a row of a table each, which refers to the keys of its
+ * config.json. */
+#include "config/family/whole_family_rows.h"
+
+#define BERT_KEYS                                                                 \
+  .own = {"num_hidden_layers", "num_attention_heads", "intermediate_size"},       \
+  .width = "hidden_size", .vocabulary = "vocab_size", .types = "type_vocab_size", \
+  .positions = "max_position_embeddings", .epsilon = "layer_norm_eps", .activation = "hidden_act"
+static const struct whole_keys bert_keys = {BERT_KEYS};
+static const struct whole_keys electra_keys = {BERT_KEYS, .embedded = "embedding_size"};
+static const struct whole_keys albert_keys = {BERT_KEYS, .embedded = "embedding_size",
+                                              .groups = "num_hidden_groups",
+                                              .inner = "inner_group_num"};
+static const struct whole_keys jina3_keys = {BERT_KEYS, .rope_base = "rope_theta"};
+static const struct whole_keys mpnet_keys = {.own = {"num_hidden_layers", "num_attention_heads",
+                                                     "intermediate_size"},
+                                             .width = "hidden_size",
+                                             .vocabulary = "vocab_size",
+                                             .positions = "max_position_embeddings",
+                                             .epsilon = "layer_norm_eps",
+                                             .activation = "hidden_act",
+                                             .buckets = "relative_attention_num_buckets"};
+static const struct whole_keys fixed_keys = {.positions = NULL};
+static const struct whole_keys distilbert_keys = {.own = {"n_layers", "n_heads", "hidden_dim"},
+                                                  .width = "dim",
+                                                  .vocabulary = "vocab_size",
+                                                  .positions = "max_position_embeddings",
+                                                  .activation = "activation"};
+static const struct whole_keys vit_keys = {.own = {"num_hidden_layers", "num_attention_heads",
+                                                   "intermediate_size"},
+                                           .width = "hidden_size",
+                                           .epsilon = "layer_norm_eps",
+                                           .activation = "hidden_act"};
+
+/* The masked language modeling head of RoBERTa. */
+#define MASKED_ROBERTA                                                                   \
+  {                                                                                      \
+    .dense = "lm_head.dense", .norm = "lm_head.layer_norm", .matrix = "lm_head.decoder", \
+    .bias = "lm_head.bias", .gelu = true,                                                \
+  }
+
+/* BERT and similar models. */
+#define BERT_EMBEDDED                                  \
+  [WHOLE_TYPE] = "embeddings.token_type_embeddings",   \
+  [WHOLE_POSITION] = "embeddings.position_embeddings", \
+  [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm"
+#define BERT_STEMS                                                                     \
+  "self.query", "self.key", "self.value", "output.dense", "intermediate.dense",        \
+      [WHOLE_DOWN] = "output.dense", [WHOLE_NORM_SELF] = "attention.output.LayerNorm", \
+      [WHOLE_NORM_FORWARD] = "output.LayerNorm", BERT_EMBEDDED, CLASSIFIER
+
+const struct whole_family whole_family_bert = {
+    .name = "bert",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .stem = {BERT_STEMS, [WHOLE_POOLER] = "pooler.dense"},
+    .behind_pooler = "classifier",
+    .bare_classes = "classifier",
+    .masked = {{.dense = "cls.predictions.transform.dense",
+                .norm = "cls.predictions.transform.LayerNorm",
+                .matrix = "cls.predictions.decoder",
+                .bias = "cls.predictions.bias"},
+               MASKED_ROBERTA},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
+    .keys = &bert_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+static const struct whole_family electra = {
+    .name = "electra",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .stem = {BERT_STEMS, [WHOLE_PROJECT] = "embeddings_project"},
+    .class_activation = "gelu",
+    .bare_classes = "classifier",
+    .masked = {{.dense = "generator_predictions.dense",
+                .norm = "generator_predictions.LayerNorm",
+                .matrix = "generator_lm_head",
+                .bias = "generator_lm_head.bias",
+                .gelu = true}},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "embeddings_project.", "encoder."},
+    .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
+    .keys = &electra_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+static const struct whole_family albert = {
+    .name = "albert",
+    .layer = "encoder.albert_layer_groups.{i}.albert_layers.{j}.",
+    .self = "attention.",
+    .stem = {"query", "key", "value", "dense",
+             "ffn", [WHOLE_DOWN] = "ffn_output", [WHOLE_NORM_SELF] = "attention.LayerNorm",
+             [WHOLE_NORM_FORWARD] = "full_layer_layer_norm", BERT_EMBEDDED,
+             [WHOLE_PROJECT] = "encoder.embedding_hidden_mapping_in", [WHOLE_POOLER] = "pooler",
+             CLASSIFIER},
+    .behind_pooler = "classifier",
+    .bare_classes = "classifier",
+    .masked = {{.dense = "predictions.dense",
+                .norm = "predictions.LayerNorm",
+                .matrix = "predictions.decoder",
+                .bias = "predictions.bias"}},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
+    .keys = &albert_keys,
+    .shared = true,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+static const struct whole_family mpnet = {
+    .name = "mpnet",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.attn.",
+    .stem = {"q", "k", "v", "o", "intermediate.dense", [WHOLE_DOWN] = "output.dense",
+             [WHOLE_NORM_SELF] = "attention.LayerNorm", [WHOLE_NORM_FORWARD] = "output.LayerNorm",
+             [WHOLE_POSITION] = "embeddings.position_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
+             [WHOLE_RELATIVE] = "encoder.relative_attention_bias", CLASSIFIER},
+    .bare_classes = "classifier",
+    .masked = {MASKED_ROBERTA},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids"},
+    .keys = &mpnet_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .relative = true,
+    .positions = POSITIONS_LEARNED,
+};
+/* jina-embeddings-v3 as transformers has it: without the adapters of its tasks. */
+static const struct whole_family jina3 = {
+    .name = "jina_v3",
+    .layer = "layers.{i}.",
+    .self = "self_attn.",
+    .stem = {"q_proj", "k_proj", "v_proj", "o_proj",
+             "mlp.fc1", [WHOLE_DOWN] = "mlp.fc2", [WHOLE_NORM_SELF] = "post_attention_layernorm",
+             [WHOLE_NORM_FORWARD] = "post_mlp_layernorm",
+             [WHOLE_TYPE] = "embeddings.token_type_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
+             CLASSIFIER},
+    .bare_classes = "classifier",
+    .masked = {MASKED_ROBERTA},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "layers.", "pooler."},
+    .ignored = {"embeddings.token_type_ids"},
+    .buffer = {"self_attn.rotary_emb.inv_freq"},
+    .keys = &jina3_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .rotary = true,
+};
+static const struct whole_family distilbert = {
+    .name = "distilbert",
+    .layer = "transformer.layer.{i}.",
+    .self = "attention.",
+    .stem = {"q_lin", "k_lin", "v_lin", "out_lin", "ffn.lin1", [WHOLE_DOWN] = "ffn.lin2",
+             [WHOLE_NORM_SELF] = "sa_layer_norm", [WHOLE_NORM_FORWARD] = "output_layer_norm",
+             [WHOLE_POSITION] = "embeddings.position_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_CLASS_FIRST] = "pre_classifier",
+             [WHOLE_CLASSES] = "classifier"},
+    .class_activation = "relu",
+    .bare_classes = "classifier",
+    .masked = {{.dense = "vocab_transform",
+                .norm = "vocab_layer_norm",
+                .matrix = "vocab_projector",
+                .bias = "vocab_projector.bias"}},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "transformer."},
+    .ignored = {"embeddings.position_ids"},
+    .keys = &distilbert_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .positions = POSITIONS_LEARNED,
+};
+const struct whole_family whole_family_vit = {
+    .name = "vit",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .stem = {"attention.query", "attention.key", "attention.value", "output.dense",
+             "intermediate.dense", [WHOLE_DOWN] = "output.dense",
+             [WHOLE_NORM_SELF] = "layernorm_before", [WHOLE_NORM_FORWARD] = "layernorm_after",
+             [WHOLE_NORM_LAST] = "layernorm", [WHOLE_POOLER] = "pooler.dense"},
+    .scope = {"encoder.", "pooler."},
+    .keys = &vit_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .unbiased = QUERY_KEY_VALUE,
+    .lasting = true,
+    .aside = true,
+    .rows_only = true,
+    .place = NORM_PRE,
+};
+const struct whole_family whole_family_clip = {
+    .name = "clip",
+    .layer = "vision_model.encoder.layers.{i}.",
+    .self = "self_attn.",
+    .stem =
+        {"q_proj", "k_proj", "v_proj", "out_proj",
+         "mlp.fc1", [WHOLE_DOWN] = "mlp.fc2", [WHOLE_NORM_SELF] = "layer_norm1",
+         [WHOLE_NORM_FORWARD] = "layer_norm2", [WHOLE_NORM_LAST] = "vision_model.post_layernorm"},
+    .scope = {"vision_model.encoder."},
+    .keys = &vit_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .lasting = true,
+    .aside = true,
+    .rows_only = true,
+    .place = NORM_PRE,
+};
+/* Static embeddings: of sentence-transformers, and of model2vec, whose name has no end. */
+static const struct whole_family fixed = {
+    .name = "static",
+    .table = {"embedding", "embeddings"},
+    .scope = {"embedding", "weights", "mapping"},
+    .keys = &fixed_keys,
+};
+
+const struct whole_family *const whole_families_encoders[] = {
+    &whole_family_bert, &electra,           &albert, &mpnet, &jina3, &distilbert,
+    &whole_family_vit,  &whole_family_clip, &fixed,  NULL,
+};

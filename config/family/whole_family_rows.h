@@ -1,0 +1,34 @@
+/* whole_family_rows: the tables of families, and what their rows share. */
+#ifndef CONFIG_WHOLE_FAMILY_ROWS_H
+#define CONFIG_WHOLE_FAMILY_ROWS_H
+
+#include "config/family/whole_family.h"
+
+/* Each ends with NULL. A new family is a row in one of them. */
+extern const struct whole_family *const whole_families_plain[];    /* family_plain.c */
+extern const struct whole_family *const whole_families_encoders[]; /* family_encoders.c */
+extern const struct whole_family *const whole_families_pairs[];    /* family_pairs.c */
+extern const struct whole_family *const whole_families_decoders[]; /* family_decoders.c */
+
+/* Families whose layers layout_family.c has as layers by themselves. */
+extern const struct whole_family whole_family_torch_layers;
+extern const struct whole_family whole_family_torch_decoder;
+extern const struct whole_family whole_family_bert;
+extern const struct whole_family whole_family_vit;
+extern const struct whole_family whole_family_clip;
+extern const struct whole_family whole_family_gpt2;
+extern const struct whole_family whole_family_t5_encoder;
+extern const struct whole_family whole_family_t5_decoder;
+extern const struct whole_family whole_family_llama;
+extern const struct whole_family whole_family_bart_encoder;
+extern const struct whole_family whole_family_bart_decoder;
+
+enum {
+  QUERY_KEY_VALUE = 1U << WHOLE_QUERY | 1U << WHOLE_KEY | 1U << WHOLE_VALUE,
+  CROSS_QUERY_KEY_VALUE = 1U << WHOLE_CROSS_QUERY | 1U << WHOLE_CROSS_KEY | 1U << WHOLE_CROSS_VALUE
+};
+
+/* The usual names of the layers of a classifier. */
+#define CLASSIFIER [WHOLE_CLASS_FIRST] = "classifier.dense", [WHOLE_CLASSES] = "classifier.out_proj"
+
+#endif
