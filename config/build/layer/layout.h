@@ -1,6 +1,6 @@
 /* layout: finds the tensors of a layer in a checkpoint.
  *
- * the tables of families have their names; layout_place.h finds the layer. A family without
+ * The tables of families have their names; layout_place.h finds the layer. A family without
  * names for the parameters of a score uses those of plain: the name itself, or with .weight after
  * it; a .bias with the same beginning is rejected.
  *
