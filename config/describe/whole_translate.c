@@ -6,22 +6,11 @@
 
 #include "config/describe/guard_value.h"
 #include "config/describe/whole_choice.h"
+#include "config/describe/whole_layers.h"
 #include "config/describe/whole_settings.h"
 #include "config/settings/option.h"
 
-enum {
-  COUNT_MOST = 1 << 24,
-  SHARED_LAYERS = 12 /* of ALBERT, the default of transformers */
-};
-
-struct whole_translation {
-  struct whole_words *w;
-  const struct whole_documents *of;
-  const json_t *config; /* the member of config.json about the model, or all of it */
-  const struct whole_family *family;
-  struct notes *notes;
-  struct error *e;
-};
+enum { SHARED_LAYERS = 12 /* of ALBERT, the default of transformers */ };
 
 /* Sets a word of one stack, or of the model if `side` is NULL. `key` is NULL for a default. */
 static void put_of(struct whole_translation *t, const char *side, const char *word, const char *key,
@@ -49,17 +38,6 @@ static void put_said(struct whole_translation *t, const char *side, const char *
 
 /* --- values --- */
 
-/* Reads a count that definitions do not have. */
-static size_t count_of(struct whole_translation *t, const char *key, size_t low, size_t otherwise) {
-  const json_t *value = key ? json_object_get(t->config, key) : NULL;
-  const json_int_t number = json_integer_value(value);
-  if (!value) return otherwise;
-  if (!json_is_integer(value) || number < (json_int_t)low || number > COUNT_MOST)
-    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs an integer from %zu to %d", key, low,
-              COUNT_MOST);
-  return (size_t)number;
-}
-
 static void put_count(struct whole_translation *t, const char *side, const char *word,
                       const char *key, size_t otherwise) {
   put_said(t, side, word, key, otherwise ? json_integer((json_int_t)otherwise) : NULL);
@@ -81,15 +59,6 @@ static void put_free_count(struct whole_translation *t, const char *word, const 
   if (!json_is_null(json_object_get(t->config, key))) put_count(t, NULL, word, key, 0);
 }
 
-static bool flag_of(struct whole_translation *t, const char *key, bool otherwise) {
-  const json_t *value = json_object_get(t->config, key);
-  if (!value) return otherwise;
-  if (!json_is_boolean(value))
-    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs true or false, not %s", key,
-              option_json_kind(value));
-  return json_is_true(value);
-}
-
 /* Checks two keys that transformers derives from the name of the activation. */
 static void check_gate(struct whole_translation *t, enum activation is, bool gated) {
   static const char act[] = "dense_act_fn", gate[] = "is_gated_act";
@@ -99,7 +68,7 @@ static void check_gate(struct whole_translation *t, enum activation is, bool gat
                 !whole_settings_activation(json_string_value(value), &said) || said != is))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: is not what %s says", act,
               t->family->keys->activation);
-  if (flag_of(t, gate, gated) != gated)
+  if (whole_translation_flag(t, gate, gated) != gated)
     error_set(t->e, STATUS_CONFIG, "config.json: %s: is not what %s says", gate,
               t->family->keys->activation);
 }
@@ -141,138 +110,16 @@ static void put_token(struct whole_translation *t, const char *word, const char 
     put_said(t, NULL, word, key, otherwise >= 0 ? json_integer(otherwise) : NULL);
 }
 
-/* --- the direction of attention, and sliding windows --- */
-
-static void refuse_value(const struct whole_translation *t, const char *key, const char *only) {
-  error_set(
-      t->e, STATUS_CONFIG,
-      "config.json: %s: has an unsupported value, which would change the outputs; supported: %s",
-      key, only);
-}
+/* --- the direction of attention --- */
 
 /* Reads whether a decoder attends in both directions, as an encoder does. */
 static void read_direction(struct whole_translation *t) {
   static const char one[] = "is_causal", both[] = "use_bidirectional_attention";
-  const bool says = !json_is_null(json_object_get(t->config, both)) && flag_of(t, both, false);
-  if (says && !t->w->type->both_ways) refuse_value(t, both, "false");
-  t->w->both_ways =
-      says || (!json_is_null(json_object_get(t->config, one)) && !flag_of(t, one, true));
-}
-
-enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
-
-/* Reads which layers have a window: those from max_window_layers on, or those of layer_types. */
-static int read_window_layers(struct whole_translation *t) {
-  const json_t *types = json_object_get(t->config, "layer_types"), *one;
-  const size_t layers = count_of(t, t->family->keys->own.layers, 1, 0);
-  const size_t first = count_of(t, "max_window_layers", 0, t->w->type->window_asked ? 28 : 0);
-  size_t slide = 0, i;
-  t->w->second_from = first;
-  if (types && !json_is_null(types) && !json_is_array(types))
-    error_set(t->e, STATUS_CONFIG, "config.json: layer_types: needs an array, not %s",
-              option_json_kind(types));
-  if (!json_is_array(types))
-    return first == 0 ? LAYERS_ALL : layers > 0 && first >= layers ? LAYERS_NONE : LAYERS_SOME;
-  t->w->layer_types = types;
-  if (json_array_size(types) != layers)
-    error_set(t->e, STATUS_CONFIG, "config.json: layer_types: has %zu entries for %zu layers",
-              json_array_size(types), layers);
-  json_array_foreach(types, i, one) slide += whole_words_is_kind(one, "sliding_attention");
-  return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
-}
-
-static void read_window(struct whole_translation *t) {
-  static const char key[] = "sliding_window";
-  const struct whole_type *type = t->w->type;
-  const json_t *one;
-  size_t i;
-  json_array_foreach(json_object_get(t->config, "layer_types"), i, one) {
-    if (!whole_words_is_kind(one, "full_attention") &&
-        !whole_words_is_kind(one, "sliding_attention"))
-      error_set(t->e, STATUS_CONFIG,
-                "config.json: layer_types: only \"full_attention\" and \"sliding_attention\" are "
-                "supported");
-  }
-  const bool null = json_is_null(json_object_get(t->config, key));
-  const size_t window = null ? 0 : count_of(t, key, 1, type->window);
-  if (window == 0 || !flag_of(t, "use_sliding_window", !type->window_asked)) return;
-  const int layers = read_window_layers(t);
-  if (!type->windows) refuse_value(t, key, "null");
-  if (layers == LAYERS_NONE) return;
-  t->w->kinds = layers == LAYERS_SOME ? 2 : 1;
-  t->w->kind[1] = t->w->kind[0];
-  /* Hugging Face transformers counts the row itself in one direction, but not in both. */
-  t->w->kind[t->w->kinds - 1].window = window + t->w->both_ways;
-}
-
-/* --- rotary positions --- */
-
-/* Reads a number of the object about scaled rotary positions. */
-static double read_stretch_number(struct whole_translation *t, const char *all,
-                                  const json_t *scaling, const char *key, double least) {
-  const json_t *value = json_object_get(scaling, key);
-  const double x = json_number_value(value);
-  if (!json_is_number(value) || !(x >= least && x <= 1e9))
-    error_set(t->e, STATUS_CONFIG, "config.json: %s: %s: needs a number of at least %g", all, key,
-              least);
-  return x;
-}
-
-/* Reads how rotary positions are scaled. False: the kind is not supported. */
-static bool read_stretch(struct whole_translation *t, const char *all, const json_t *scaling,
-                         const char *kind) {
-  struct layer_stretch *s = &t->w->kind->rope_stretch;
-  if (strcmp(kind, "default") == 0) return true;
-  const bool llama = strcmp(kind, "llama3") == 0;
-  if (!llama && strcmp(kind, "linear") != 0) return false;
-  s->factor = read_stretch_number(t, all, scaling, "factor", 1);
-  if (!llama) return true;
-  s->low = read_stretch_number(t, all, scaling, "low_freq_factor", 1e-3);
-  s->high = read_stretch_number(t, all, scaling, "high_freq_factor", 1e-3);
-  s->positions = read_stretch_number(t, all, scaling, "original_max_position_embeddings", 1);
-  if (!t->e->status && s->high <= s->low)
-    error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: high_freq_factor: is not above low_freq_factor", all);
-  return true;
-}
-
-/* The object of a key; NULL: there is none. */
-static const json_t *object_of(struct whole_translation *t, const char *key) {
-  const json_t *value = json_object_get(t->config, key);
-  if (json_is_object(value)) return value;
-  if (value && !json_is_null(value))
-    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs an object, not %s", key,
-              option_json_kind(value));
-  return NULL;
-}
-
-static void read_rope(struct whole_translation *t) {
-  static const char all[] = "rope_parameters", some[] = "rope_scaling";
-  const json_t *parameters = object_of(t, all), *others = object_of(t, some);
-  const bool has_all = parameters;
-  const json_t *scaling = has_all ? parameters : others;
-  const json_t *kind = json_object_get(scaling, "rope_type");
-  if (!kind) kind = json_object_get(scaling, "type");
-  const char *where = has_all ? all : some, *member;
-  json_t *value;
-  json_object_foreach((json_t *)(has_all ? parameters : NULL), member, value) {
-    if (json_is_object(value))
-      error_set(t->e, STATUS_CONFIG,
-                "config.json: rope_parameters: %.60s: parameters for each kind of layer are not "
-                "supported",
-                member);
-  }
-  if (json_object_size(scaling) > 0 && (kind || !has_all) &&
-      (!json_is_string(kind) || !read_stretch(t, where, scaling, json_string_value(kind))))
-    error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: has an unsupported kind; supported: default, linear, llama3",
-              where);
-  const char *key = t->family->keys->rope_base;
-  const json_t *base = json_object_get(parameters, key);
-  if (!base) base = json_object_get(t->config, key);
-  t->w->kind->rope_base = base ? json_number_value(base) : t->w->type->rope_base;
-  if (base && !(json_is_number(base) && t->w->kind->rope_base > 1 && t->w->kind->rope_base <= 1e30))
-    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
+  const bool says =
+      !json_is_null(json_object_get(t->config, both)) && whole_translation_flag(t, both, false);
+  if (says && !t->w->type->both_ways) whole_translation_refuse(t, both, "false");
+  t->w->both_ways = says || (!json_is_null(json_object_get(t->config, one)) &&
+                             !whole_translation_flag(t, one, true));
 }
 
 /* --- the document --- */
@@ -306,7 +153,7 @@ static void check_guards(struct whole_translation *t) {
     if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
     for (size_t j = 0; j < sizeof places / sizeof *places; j++)
       if (!guard_value_is(g, json_object_get(places[j], g->key), head_size))
-        refuse_value(t, g->key, g->only);
+        whole_translation_refuse(t, g->key, g->only);
   }
 }
 
@@ -314,9 +161,9 @@ static void check_guards(struct whole_translation *t) {
 static void read_sharing(struct whole_translation *t) {
   const struct whole_keys *keys = t->family->keys;
   struct whole_words *w = t->w;
-  w->outer = count_of(t, keys->own.layers, 1, SHARED_LAYERS);
-  w->groups = count_of(t, keys->groups, 1, 1);
-  w->inner = count_of(t, keys->inner, 1, 1);
+  w->outer = whole_translation_count(t, keys->own.layers, 1, SHARED_LAYERS);
+  w->groups = whole_translation_count(t, keys->groups, 1, 1);
+  w->inner = whole_translation_count(t, keys->inner, 1, 1);
   if (w->groups > w->outer)
     error_set(t->e, STATUS_CONFIG, "config.json: %s: %zu for %zu layers", keys->groups, w->groups,
               w->outer);
@@ -342,7 +189,7 @@ static void translate(struct whole_translation *t) {
   put_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
   if (t->family->decodes && t->family->rotary) read_direction(t);
-  if (t->family->rotary) read_rope(t), read_window(t);
+  if (t->family->rotary) whole_layers_read(t);
   if (!t->family->layer) { /* a module of sentence-transformers has no such key */
     put(t, "pool", NULL, json_string("mean"));
     const bool unsaid = json_is_null(json_object_get(t->config, "normalize"));
@@ -353,7 +200,7 @@ static void translate(struct whole_translation *t) {
   const json_t *pad = json_object_get(t->config, "pad_token_id");
   const json_int_t padding = pad ? json_integer_value(pad) : (json_int_t)type->pad;
   if (type->first_behind_pad && pad &&
-      (!json_is_integer(pad) || padding < 0 || padding > COUNT_MOST))
+      (!json_is_integer(pad) || padding < 0 || padding > WHOLE_TRANSLATION_MOST))
     error_set(t->e, STATUS_CONFIG,
               "config.json: pad_token_id: needs a token, after which positions begin");
   const size_t first = type->first_behind_pad ? 1 + (size_t)padding : type->first_position;
@@ -379,15 +226,16 @@ static void translate(struct whole_translation *t) {
 
   put_said(t, NULL, "scale_embedding", "scale_embedding", json_boolean(type->scaled_embedding));
   put_said(t, NULL, "tie_output", "tie_word_embeddings", json_boolean(!type->untied));
-  t->w->positions = count_of(t, keys->positions, 1, 0);
+  t->w->positions = whole_translation_count(t, keys->positions, 1, 0);
   t->w->has_types = keys->types && json_object_get(t->config, keys->types);
-  t->w->types = count_of(t, keys->types, 0, 0);
-  t->w->buckets = count_of(t, keys->buckets, 1, 0);
-  t->w->distance = count_of(t, keys->distance, 1, 0);
-  t->w->embedded = count_of(t, keys->embedded, 1, 0);
+  t->w->types = whole_translation_count(t, keys->types, 0, 0);
+  t->w->buckets = whole_translation_count(t, keys->buckets, 1, 0);
+  t->w->distance = whole_translation_count(t, keys->distance, 1, 0);
+  t->w->embedded = whole_translation_count(t, keys->embedded, 1, 0);
   if (t->family->shared) read_sharing(t);
-  if (type->may_part) t->w->apart = !flag_of(t, "share_encoder_decoder_embeddings", true);
-  if (t->w->apart) t->w->target_vocabulary = count_of(t, "decoder_vocab_size", 1, 0);
+  if (type->may_part)
+    t->w->apart = !whole_translation_flag(t, "share_encoder_decoder_embeddings", true);
+  if (t->w->apart) t->w->target_vocabulary = whole_translation_count(t, "decoder_vocab_size", 1, 0);
 }
 
 enum status whole_translate(struct whole_words *w, const struct whole_documents *of,

@@ -1,0 +1,32 @@
+/* whole_translation: values in config.json that definitions do not have. */
+#include "config/describe/whole_translation.h"
+
+#include "config/settings/option.h"
+
+size_t whole_translation_count(struct whole_translation *t, const char *key, size_t low,
+                               size_t otherwise) {
+  const json_t *value = key ? json_object_get(t->config, key) : NULL;
+  const json_int_t number = json_integer_value(value);
+  if (!value) return otherwise;
+  if (!json_is_integer(value) || number < (json_int_t)low || number > WHOLE_TRANSLATION_MOST)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs an integer from %zu to %d", key, low,
+              WHOLE_TRANSLATION_MOST);
+  return (size_t)number;
+}
+
+bool whole_translation_flag(struct whole_translation *t, const char *key, bool otherwise) {
+  const json_t *value = json_object_get(t->config, key);
+  if (!value) return otherwise;
+  if (!json_is_boolean(value))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs true or false, not %s", key,
+              option_json_kind(value));
+  return json_is_true(value);
+}
+
+void whole_translation_refuse(const struct whole_translation *t, const char *key,
+                              const char *only) {
+  error_set(
+      t->e, STATUS_CONFIG,
+      "config.json: %s: has an unsupported value, which would change the outputs; supported: %s",
+      key, only);
+}
