@@ -231,7 +231,7 @@ static void add_piece(const struct whole_plan *p, struct whole_pieces *all,
   for (int bias = 0; m->found && bias <= m->has_bias; bias++) {
     struct layout_part part = bias ? m->bias : m->weight;
     if (!bias && m->transposed) {
-      /* Columns of a joint tensor are not contiguous: the first piece is then the whole tensor. */
+      /* Columns of a packed tensor are not contiguous: the first piece is then the whole tensor. */
       part.columns = (size_t)part.tensor->dim[1];
       if (part.column > 0) continue;
     }
@@ -242,7 +242,7 @@ static void add_piece(const struct whole_plan *p, struct whole_pieces *all,
       piece->name = part.tensor->name;
       continue;
     }
-    /* Random tensors have the names of nn.Transformer, whose queries, keys and values are joint. */
+    /* Random tensors have the names of nn.Transformer, whose queries, keys and values are packed. */
     char stem[LAYOUT_ADDRESS_SIZE], whole[LAYOUT_ADDRESS_SIZE + 16];
     const char *dot = whole_find_name(p, stack, place, stem);
     snprintf(whole, sizeof whole, "%s%s%s", stem, dot, bias ? "bias" : "weight");

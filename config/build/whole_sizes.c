@@ -207,7 +207,8 @@ static enum status check_choices(const struct whole_sizing *z, struct error *e) 
   const struct whole_family *f = z->stack->family;
   const struct whole_settings *s = &z->p->said;
   const char *key = NULL;
-  if (s->gated == TOGGLE_ON && !f->stem[WHOLE_GATE]) key = "gated";
+  if (s->gated == TOGGLE_ON && !f->stem[WHOLE_GATE] && !whole_family_packed(f, WHOLE_GATE))
+    key = "gated";
   if (s->gated != TOGGLE_ON && f->gated) key = "gated";
   if (f->headed && s->tie_output == TOGGLE_ON) key = "tie_output";
   if (f->keys && s->pre != TOGGLE_UNSAID && (s->pre == TOGGLE_ON) != (f->place == NORM_PRE))

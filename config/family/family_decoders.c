@@ -43,7 +43,7 @@ const struct whole_family whole_family_gpt2 = {
     .name = "gpt2",
     .layer = "h.{i}.",
     .self = "attn.",
-    .joint = "c_attn.",
+    .packed = {QUERIES_KEYS_VALUES("c_attn.")},
     .stem = {[WHOLE_OUTPUT] = "c_proj",
              [WHOLE_UP] = "mlp.c_fc",
              [WHOLE_DOWN] = "mlp.c_proj",

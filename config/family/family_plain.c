@@ -3,9 +3,8 @@
 #include "config/family/whole_family_rows.h"
 
 /* nn.Transformer. */
-#define TORCH                                                                \
-  .name = "plain", .self = "self_attn.", .joint = "in_proj_", .loose = true, \
-  .positions = POSITIONS_INTERLEAVED
+#define TORCH \
+  .name = "plain", .self = "self_attn.", .loose = true, .positions = POSITIONS_INTERLEAVED
 #define TORCH_STEMS                                                                  \
   [WHOLE_OUTPUT] = "out_proj", [WHOLE_UP] = "linear1", [WHOLE_GATE] = "linear_gate", \
   [WHOLE_DOWN] = "linear2", [WHOLE_NORM_SELF] = "norm1", [WHOLE_POSITION] = "positions"
@@ -15,9 +14,9 @@
 
 const struct whole_family whole_family_torch_decoder = {
     TORCH,
+    .packed = {QUERIES_KEYS_VALUES("in_proj_"), CROSS_QUERIES_KEYS_VALUES("in_proj_")},
     .layer = "decoder.layers.{i}.",
     .cross = "multihead_attn.",
-    .cross_joint = "in_proj_",
     .stem = {TORCH_STEMS, [WHOLE_CROSS_OUTPUT] = "out_proj", [WHOLE_NORM_CROSS] = "norm2",
              [WHOLE_NORM_FORWARD] = "norm3", [WHOLE_NORM_LAST] = "decoder.norm",
              [WHOLE_RELATIVE] = "decoder.relative_bias"},
@@ -28,6 +27,7 @@ const struct whole_family whole_family_torch_decoder = {
 };
 static const struct whole_family torch_encoder = {
     TORCH,
+    .packed = {QUERIES_KEYS_VALUES("in_proj_")},
     .layer = "encoder.layers.{i}.",
     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "encoder.norm"},
     .table = {"encoder.embedding", "embedding"},
@@ -36,6 +36,7 @@ static const struct whole_family torch_encoder = {
 };
 static const struct whole_family torch_decoder_alone = {
     TORCH,
+    .packed = {QUERIES_KEYS_VALUES("in_proj_")},
     .layer = "decoder.layers.{i}.",
     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "decoder.norm"},
     .table = {"decoder.embedding", "embedding"},
@@ -45,6 +46,7 @@ static const struct whole_family torch_decoder_alone = {
 };
 static const struct whole_family torch_decoder_layers = {
     TORCH,
+    .packed = {QUERIES_KEYS_VALUES("in_proj_")},
     .layer = "layers.{i}.",
     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
     .table = {"embedding"},
@@ -55,6 +57,7 @@ static const struct whole_family torch_decoder_layers = {
 };
 const struct whole_family whole_family_torch_layers = {
     TORCH,
+    .packed = {QUERIES_KEYS_VALUES("in_proj_")},
     .layer = "layers.{i}.",
     .stem = {TORCH_ALONE, [WHOLE_NORM_LAST] = "norm"},
     .table = {"embedding"},

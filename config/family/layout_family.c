@@ -21,7 +21,7 @@
 static const struct whole_family plain_alone = {.layer = "",
                                                 .stem = {"query", "key", "value", "output"}};
 static const struct whole_family torch_alone = {.layer = "",
-                                                .joint = "in_proj_",
+                                                .packed = {QUERIES_KEYS_VALUES("in_proj_")},
                                                 .stem = {[WHOLE_OUTPUT] = "out_proj"}};
 static const struct whole_family d2l_alone = {.layer = "", .stem = {"W_q", "W_k", "W_v", "W_o"}};
 static const struct whole_family d2l_pooling = {.layer = "", .stem = {[WHOLE_OUTPUT] = "W_o"}};
@@ -165,8 +165,10 @@ const char *layout_family_stem(const struct layout_family *f, enum role role) {
   return role < ROLE_PROJECTIONS ? f->names->stem[first + (unsigned)role] : f->parameter[role];
 }
 
-const char *layout_family_joint(const struct layout_family *f) {
-  return f->cross ? f->names->cross_joint : f->names->joint;
+const char *layout_family_packed(const struct layout_family *f) {
+  const struct whole_packed *packed =
+      whole_family_packed(f->names, f->cross ? WHOLE_CROSS_QUERY : WHOLE_QUERY);
+  return packed ? packed->stem : NULL;
 }
 
 struct definition_customs layout_family_customs(const struct layout_family *f) {

@@ -65,9 +65,9 @@ const char *layout_family_stem(const struct layout_family *f, enum role role);
 
 /* The stem of the tensor of queries, keys and values, which "weight" follows: its rows, or its
  * columns if matrices are [in, out]. NULL: they are separate. */
-const char *layout_family_joint(const struct layout_family *f);
+const char *layout_family_packed(const struct layout_family *f);
 
-/* The names of queries, keys and values that nn.MultiheadAttention has instead of the joint tensor
+/* The names of queries, keys and values that nn.MultiheadAttention has instead of the packed tensor
  * if keys or values have another width. */
 extern const char *const layout_family_separate[3];
 

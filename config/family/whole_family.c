@@ -18,6 +18,13 @@ _Static_assert(WHOLE_DENSE_SKIP == WHOLE_DENSE + 1 &&
                    WHOLE_DENSE_END == WHOLE_DENSE + 2 * STACK_DENSE_MOST - 1,
                "two roles for each dense layer");
 
+const struct whole_packed *whole_family_packed(const struct whole_family *f, enum whole_role role) {
+  for (const struct whole_packed *p = f->packed; p < f->packed + WHOLE_PACKED_MOST; p++)
+    for (size_t i = 0; i < p->parts; i++)
+      if (p->role[i] == role) return p;
+  return NULL;
+}
+
 const char *whole_family_within(const struct whole_family *f, enum whole_role role) {
   const bool cross = role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_OUTPUT;
   const bool self = role <= WHOLE_OUTPUT || role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;

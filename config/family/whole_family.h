@@ -17,7 +17,13 @@ enum model_kind {
 /* The stacks that a model may have: one of them, or both. */
 enum whole_side { WHOLE_ENCODER, WHOLE_DECODER, WHOLE_SIDES };
 
-enum { WHOLE_NAMES_MOST = 5, WHOLE_TABLES_MOST = 3, WHOLE_MASKED_MOST = 2 };
+enum {
+  WHOLE_NAMES_MOST = 5,
+  WHOLE_TABLES_MOST = 3,
+  WHOLE_MASKED_MOST = 2,
+  WHOLE_PACKED_MOST = 2, /* packed tensors of a layer, */
+  WHOLE_PARTS_MOST = 3   /* and the parts of one */
+};
 
 /* The keys of config.json for the sizes of one stack. */
 struct whole_side_keys {
@@ -47,6 +53,16 @@ struct whole_masked {
   bool gelu;                /* the activation of the transform; else that of the layers */
 };
 
+/* A tensor of each layer that holds the matrices of several roles: their rows one after another, or
+ * their columns if matrices are [in, out]. All parts have the same size. Its bias, if there is one,
+ * is cut in the same way. */
+struct whole_packed {
+  const char *stem; /* in the attention of the first role, with what precedes "weight" and "bias":
+                       "c_attn.", "in_proj_"; NULL: there is no such tensor */
+  size_t parts;
+  enum whole_role role[WHOLE_PARTS_MOST]; /* [parts] in the order of the rows */
+};
+
 /* Which matrices and norms of a family have biases. */
 enum whole_bias {
   WHOLE_BIAS_FREE, /* those for which the file has one */
@@ -64,9 +80,8 @@ struct whole_family {
                         and {j} the number of the layer in it */
   const char *self, *cross;      /* "attention."; NULL: nothing */
   const char *stem[WHOLE_ROLES]; /* except WHOLE_TOKEN */
-  const char *gated_up;    /* name of WHOLE_UP if there is a gate; NULL: the same as without */
-  const char *joint;       /* rows of queries, keys and values in self + joint + "weight", "bias" */
-  const char *cross_joint; /* the same of the cross-attention */
+  const char *gated_up; /* name of WHOLE_UP if there is a gate; NULL: the same as without */
+  struct whole_packed packed[WHOLE_PACKED_MOST]; /* of roles without a stem */
   const char *table[WHOLE_TABLES_MOST]; /* of tokens: the first that exists; with `tied` the others
                                            are copies of it */
   const char *head;        /* name of the matrix of the logits, after the prefix or a part of it */
@@ -109,6 +124,9 @@ struct whole_family {
   enum positions positions; /* without a stored table; POSITIONS_LEARNED: a table is required */
   size_t positions_beyond;  /* rows of a stored table in addition to those in config.json */
 };
+
+/* The packed tensor that holds a role; NULL: the role has a tensor of its own, or none. */
+const struct whole_packed *whole_family_packed(const struct whole_family *f, enum whole_role role);
 
 /* The path of a role's attention within its layer; "" for a role of none. */
 const char *whole_family_within(const struct whole_family *f, enum whole_role role);

@@ -28,6 +28,16 @@ enum {
   CROSS_QUERY_KEY_VALUE = 1U << WHOLE_CROSS_QUERY | 1U << WHOLE_CROSS_KEY | 1U << WHOLE_CROSS_VALUE
 };
 
+/* Packed tensors of an attention. */
+#define QUERIES_KEYS_VALUES(stem)                    \
+  {                                                  \
+    stem, 3, { WHOLE_QUERY, WHOLE_KEY, WHOLE_VALUE } \
+  }
+#define CROSS_QUERIES_KEYS_VALUES(stem)                                \
+  {                                                                    \
+    stem, 3, { WHOLE_CROSS_QUERY, WHOLE_CROSS_KEY, WHOLE_CROSS_VALUE } \
+  }
+
 /* The usual names of the layers of a classifier. */
 #define CLASSIFIER [WHOLE_CLASS_FIRST] = "classifier.dense", [WHOLE_CLASSES] = "classifier.out_proj"
 

@@ -546,7 +546,7 @@ static void shapes(void **state) {
                            .columns = 32},
       "tensor \"embeddings.word_embeddings.weight\" is empty: a dimension of it is 0");
   static const char query[] = "encoder.layer.0.attention.self.query.weight";
-  static const char joint[] = "layers.1.self_attn.in_proj_weight";
+  static const char packed[] = "layers.1.self_attn.in_proj_weight";
   tensors_are_refused(p, "bert-a", &(struct whole_edit){.drop = query, .add = query, .rows = 32},
                       "has 1 dimensions, but must have 2");
   tensors_are_refused(
@@ -558,14 +558,18 @@ static void shapes(void **state) {
       p, "bert-a",
       &(struct whole_edit){.drop = "pooler.dense.b", .add = "pooler.dense.bias", .rows = 31},
       "tensor \"pooler.dense.bias\" has 31 numbers here, not 32");
-  tensors_are_refused(p, "torch-encoder-b",
-                      &(struct whole_edit){.drop = joint, .add = joint, .rows = 71, .columns = 24},
-                      "has 71 rows, which are no three times");
+  tensors_are_refused(
+      p, "torch-encoder-b",
+      &(struct whole_edit){.drop = packed, .add = packed, .rows = 71, .columns = 24},
+      "has 71 rows, which cannot be divided into 3 equal parts");
   tensors_are_refused(p, "torch-encoder-b",
                       &(struct whole_edit){.drop = "layers.1.self_attn.in_proj_bias",
                                            .add = "layers.1.self_attn.in_proj_bias",
                                            .rows = 71},
                       "has 71 numbers, not 72");
+  tensors_are_refused(p, "torch-encoder-b",
+                      &(struct whole_edit){.drop = "layers.1.self_attn.in_proj_bias"},
+                      "there is no tensor \"layers.1.self_attn.in_proj_bias\"");
 }
 
 int main(void) {

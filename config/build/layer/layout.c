@@ -138,44 +138,46 @@ static enum status check_thirds(const struct checkpoint_entry *t, size_t rank, s
   return e->status;
 }
 
-/* Finds the rows of a joint tensor, or the separate matrices that nn.MultiheadAttention has if keys
- * or values have another width. Their biases are joint in either case. */
+/* Finds the rows of a packed tensor, or the separate matrices that nn.MultiheadAttention has if
+ * keys or values have another width. Their biases are packed in either case. */
 static enum status find_by_rows(const struct layout_search *s, struct layout *l, struct error *e) {
   const char *const *apart = layout_family_separate;
-  const char *stem = layout_family_joint(l->place.family);
-  const struct checkpoint_entry *joint = find_tensor(s, stem, "weight");
+  const char *stem = layout_family_packed(l->place.family);
+  const struct checkpoint_entry *packed = find_tensor(s, stem, "weight");
   const struct checkpoint_entry *bias = find_tensor(s, stem, "bias");
-  if ((joint && check_thirds(joint, 2, e)) || (bias && check_thirds(bias, 1, e))) return e->status;
+  if ((packed && check_thirds(packed, 2, e)) || (bias && check_thirds(bias, 1, e)))
+    return e->status;
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
     struct layout_matrix *m = &l->matrix[role];
-    const struct checkpoint_entry *own = joint ? joint : find_tensor(s, apart[role], "");
+    const struct checkpoint_entry *own = packed ? packed : find_tensor(s, apart[role], "");
     if (!own) return refuse_missing(s, apart[role], "", e);
-    if (!joint && check_used(own, 2, e)) return e->status;
-    *m = (struct layout_matrix){.found = true,
-                                .weight = joint ? third_of(joint, role, true) : whole_tensor(own)};
+    if (!packed && check_used(own, 2, e)) return e->status;
+    *m =
+        (struct layout_matrix){.found = true,
+                               .weight = packed ? third_of(packed, role, true) : whole_tensor(own)};
     if (bias && set_bias(m, third_of(bias, role, false), e)) return e->status;
   }
   return STATUS_OK;
 }
 
-/* Finds the columns of a joint tensor, as in Conv1D. */
+/* Finds the columns of a packed tensor, as in Conv1D. */
 static enum status find_by_columns(const struct layout_search *s, struct layout *l,
                                    struct error *e) {
-  const char *stem = layout_family_joint(l->place.family);
-  const struct checkpoint_entry *joint = find_tensor(s, stem, "weight");
+  const char *stem = layout_family_packed(l->place.family);
+  const struct checkpoint_entry *packed = find_tensor(s, stem, "weight");
   const struct checkpoint_entry *bias = find_tensor(s, stem, "bias");
-  if (!joint) return refuse_missing(s, stem, "weight", e);
-  if (check_used(joint, 2, e) || (bias && check_thirds(bias, 1, e))) return e->status;
-  if (joint->dim[1] % 3 != 0 || joint->dim[1] / 3 != joint->dim[0])
+  if (!packed) return refuse_missing(s, stem, "weight", e);
+  if (check_used(packed, 2, e) || (bias && check_thirds(bias, 1, e))) return e->status;
+  if (packed->dim[1] % 3 != 0 || packed->dim[1] / 3 != packed->dim[0])
     return error_set(e, STATUS_CONFIG,
                      "tensor \"%.100s\" is [%ju, %ju]; queries, keys and values side by side would "
                      "be [n, 3n]",
-                     joint->name, (uintmax_t)joint->dim[0], (uintmax_t)joint->dim[1]);
+                     packed->name, (uintmax_t)packed->dim[0], (uintmax_t)packed->dim[1]);
   for (enum role role = ROLE_QUERY; role <= ROLE_VALUE; role++) {
     struct layout_matrix *m = &l->matrix[role];
     *m = (struct layout_matrix){.found = true,
                                 .transposed = true,
-                                .weight = third_of(joint, role, false)};
+                                .weight = third_of(packed, role, false)};
     if (bias && set_bias(m, third_of(bias, role, false), e)) return e->status;
   }
   return STATUS_OK;
@@ -272,15 +274,15 @@ static enum status find_tensors(struct layout *l, const struct checkpoint *file,
                                   .prefix = family      ? l->place.address
                                             : d->prefix ? d->prefix
                                                         : ""};
-  const bool joint = family && layout_family_joint(family);
-  if (joint && d->projected &&
+  const bool packed = family && layout_family_packed(family);
+  if (packed && d->projected &&
       (family->names->across ? find_by_columns(&s, l, e) : find_by_rows(&s, l, e)))
     return e->status;
   if (family && family->names->relative && find_relative_table(l, file, d, heads, e))
     return e->status;
   for (enum role role = 0; role < ROLE_COUNT; role++) {
     struct layout_matrix *m = &l->matrix[role];
-    if (!definition_has(d, role) || m->found || (joint && role < ROLE_OUTPUT)) continue;
+    if (!definition_has(d, role) || m->found || (packed && role < ROLE_OUTPUT)) continue;
     if (family ? find_family_role(&s, family, d, role, m, e) : find_mapped_role(&s, d, role, m, e))
       return e->status;
   }

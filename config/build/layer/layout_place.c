@@ -120,9 +120,9 @@ static struct layout_hunt make_hunt(const struct definition *d) {
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
     const char *stem = layout_family_stem(family, d->projected ? ROLE_QUERY : role);
-    const char *joint = layout_family_joint(family);
-    if (d->projected && joint) {
-      h.mark[f][0] = make_mark(joint, "weight");
+    const char *packed = layout_family_packed(family);
+    if (d->projected && packed) {
+      h.mark[f][0] = make_mark(packed, "weight");
       if (!family->names->across) h.mark[f][1] = make_mark(layout_family_separate[0], "");
     } else if (stem && (d->projected || family->unprojected)) {
       h.mark[f][0] = make_mark(stem, ".weight");
@@ -171,10 +171,10 @@ static bool may_be_mark(const char *name) {
   struct layout_place p;
   for (size_t f = 0; f < layout_family_count(); f++) {
     const struct layout_family *family = layout_family_at(f);
-    const char *joint = layout_family_joint(family);
+    const char *packed = layout_family_packed(family);
     struct layout_mark marks[2 + 2 * sizeof roles / sizeof *roles] = {{0}};
-    if (joint) marks[0] = make_mark(joint, "weight");
-    if (joint && !family->names->across) marks[1] = make_mark(layout_family_separate[0], "");
+    if (packed) marks[0] = make_mark(packed, "weight");
+    if (packed && !family->names->across) marks[1] = make_mark(layout_family_separate[0], "");
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
       const char *stem = layout_family_stem(family, roles[i]);
       if (stem) marks[2 + 2 * i] = make_mark(stem, "");

@@ -94,18 +94,21 @@ static const char *stem_of(const struct whole_plan *p, const struct whole_family
   return f->stem[role];
 }
 
-/* The name of the joint tensor of queries, keys and values, without its end; NULL: they are
- * separate. */
-static const char *joint_of(const struct whole_family *f, enum whole_role role) {
-  return role <= WHOLE_VALUE                                      ? f->joint
-         : role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_VALUE ? f->cross_joint
-                                                                  : NULL;
+/* The spot of a role's tensor, which may be a packed one, and what separates its stem from the end
+ * of its name. */
+static struct whole_spot spot_of(const struct whole_plan *p, const struct whole_family *f,
+                                 enum whole_role role, size_t layer, const char **dot) {
+  const struct whole_packed *packed = whole_family_packed(f, role);
+  *dot = packed ? "" : ".";
+  return packed ? (struct whole_spot){packed->role[0], layer, packed->stem}
+                : (struct whole_spot){role, layer, stem_of(p, f, role)};
 }
 
 const char *whole_find_name(const struct whole_plan *p, const struct whole_stack *stack,
                             const struct whole_place *at, char out[LAYOUT_ADDRESS_SIZE]) {
   const struct whole_family *f = stack->family;
-  const char *joint = joint_of(f, at->role), *stem = joint ? joint : stem_of(p, f, at->role);
+  const char *dot;
+  struct whole_spot s = spot_of(p, f, at->role, at->layer, &dot);
   if (at->role == WHOLE_TOKEN) {
     /* The table of tokens that both stacks may have, or the first of this stack. */
     const struct whole_family *other = p->kind == MODEL_SEQ2SEQ ? p->family->decoder : NULL;
@@ -113,10 +116,11 @@ const char *whole_find_name(const struct whole_plan *p, const struct whole_stack
     for (size_t i = 0; other && i < WHOLE_TABLES_MOST && p->family->table[i]; i++)
       for (size_t j = 0; j < WHOLE_TABLES_MOST && other->table[j] && !both; j++)
         if (strcmp(p->family->table[i], other->table[j]) == 0) both = other->table[j];
-    stem = both ? both : f->table[0];
+    s.stem = both ? both : f->table[0];
   }
-  write_name(p, f, &(struct whole_spot){at->role, at->layer, stem ? stem : ""}, out);
-  return joint ? "" : ".";
+  if (!s.stem) s.stem = "";
+  write_name(p, f, &s, out);
+  return dot;
 }
 
 /* --- the family and the prefix --- */
@@ -137,10 +141,12 @@ enum status whole_find_family(struct whole_plan *p, struct error *e) {
       return STATUS_OK;
     }
     /* The mark is the end of the name of a tensor that every model of the family has. */
+    const char *dot;
+    const struct whole_spot query = spot_of(p, f, WHOLE_QUERY, 0, &dot);
     write_path(p, f, 0, mark);
     const size_t path = strlen(mark);
-    snprintf(mark + path, sizeof mark - path, "%s%s%s", whole_family_within(f, WHOLE_QUERY),
-             f->joint ? f->joint : f->stem[WHOLE_QUERY], f->joint ? "weight" : ".weight");
+    snprintf(mark + path, sizeof mark - path, "%s%s%sweight", whole_family_within(f, WHOLE_QUERY),
+             query.stem, dot);
     if (!*expected) snprintf(expected, sizeof expected, "%s", mark);
     /* The prefix is the part of a name before the mark. */
     const size_t length = strlen(mark);
@@ -237,34 +243,34 @@ static enum status find_pair(const struct whole_finding *f, const struct whole_s
   return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
 }
 
-/* Finds the thirds of a joint tensor: queries, keys and values, beginning with the role `first`. */
-static enum status find_joint(const struct whole_finding *f, size_t layer, enum whole_role first) {
+/* Finds a packed tensor of a layer, and cuts it into the parts of its roles. */
+static enum status find_packed(const struct whole_finding *f, const struct whole_packed *packed,
+                               size_t layer) {
   const bool across = f->stack->family->across;
-  const struct whole_spot s = {first, layer, joint_of(f->stack->family, first)};
+  const struct whole_spot s = {packed->role[0], layer, packed->stem};
   struct layout_part all, biases = {0};
-  if (!s.stem) return STATUS_OK;
-  const struct checkpoint_entry *weight = find_tensor(f, &s, "weight");
-  const struct checkpoint_entry *bias = find_tensor(f, &s, "bias");
+  const struct checkpoint_entry *weight = find_tensor(f, &s, "weight"), *bias = NULL;
+  if (f->stack->family->bias != WHOLE_BIAS_NEVER) bias = find_tensor(f, &s, "bias");
   if (!weight) return refuse_missing(f, &s, "weight");
-  if (!bias && whole_find_needs_bias(f->stack->family, first)) return refuse_missing(f, &s, "bias");
-  if (whole_find_use(f->p, weight, 2, &all, f->e) ||
+  if (check_bias(f, &s, bias, "bias") || whole_find_use(f->p, weight, 2, &all, f->e) ||
       (bias && whole_find_use(f->p, bias, 1, &biases, f->e)))
     return f->e->status;
-  const size_t out = across ? all.columns : all.rows, third = out / 3;
-  if (out % 3 != 0)
-    return error_set(f->e, STATUS_CONFIG, "tensor \"%.120s\" has %zu %s, which are no three times",
-                     weight->name, out, across ? "columns" : "rows");
+  const size_t out = across ? all.columns : all.rows, each = out / packed->parts;
+  if (out % packed->parts != 0)
+    return error_set(f->e, STATUS_CONFIG,
+                     "tensor \"%.120s\" has %zu %s, which cannot be divided into %zu equal parts",
+                     weight->name, out, across ? "columns" : "rows", packed->parts);
   if (bias && biases.columns != out)
     return error_set(f->e, STATUS_CONFIG, "tensor \"%.120s\" has %zu numbers, not %zu", bias->name,
                      biases.columns, out);
-  for (size_t i = 0; i < 3; i++) {
-    struct layout_matrix *m = whole_plan_part(f->stack, (enum whole_role)(first + i), layer);
+  for (size_t i = 0; i < packed->parts; i++) {
+    struct layout_matrix *m = whole_plan_part(f->stack, packed->role[i], layer);
     *m = (struct layout_matrix){
         .found = true, .has_bias = bias, .transposed = across, .weight = all, .bias = biases};
-    *(across ? &m->weight.column : &m->weight.row) = i * third;
-    *(across ? &m->weight.columns : &m->weight.rows) = third;
-    m->bias.column = i * third;
-    m->bias.columns = third;
+    *(across ? &m->weight.column : &m->weight.row) = i * each;
+    *(across ? &m->weight.columns : &m->weight.rows) = each;
+    m->bias.column = i * each;
+    m->bias.columns = each;
   }
   return STATUS_OK;
 }
@@ -273,10 +279,11 @@ static enum status find_joint(const struct whole_finding *f, size_t layer, enum 
 static enum status find_layers(const struct whole_finding *f) {
   struct whole_stack *stack = f->stack;
   const struct whole_family *family = stack->family;
-  const char *end = family->joint ? "weight" : ".weight";
+  const char *dot;
+  char end[16];
   if (!family->layer) return STATUS_OK;
-  struct whole_spot query = {WHOLE_QUERY, 0,
-                             family->joint ? family->joint : family->stem[WHOLE_QUERY]};
+  struct whole_spot query = spot_of(f->p, family, WHOLE_QUERY, 0, &dot);
+  snprintf(end, sizeof end, "%sweight", dot);
   while (!family->shared && query.layer <= DEFINITION_LAYER_MAX && find_tensor(f, &query, end))
     query.layer++;
   const size_t each = family->shared ? f->p->words.inner : 1;
@@ -292,7 +299,8 @@ static enum status find_layers(const struct whole_finding *f) {
   stack->layer = calloc(stack->form.layers, sizeof *stack->layer);
   if (!stack->layer) return error_no_memory(f->e);
   for (size_t i = 0; i < stack->form.layers; i++) {
-    if (find_joint(f, i, WHOLE_QUERY) || find_joint(f, i, WHOLE_CROSS_QUERY)) return f->e->status;
+    for (size_t j = 0; j < WHOLE_PACKED_MOST && family->packed[j].stem; j++)
+      if (find_packed(f, &family->packed[j], i)) return f->e->status;
     for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) {
       const struct whole_spot s = {role, i, stem_of(f->p, family, role)};
       if (!s.stem) continue;
