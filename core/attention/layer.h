@@ -52,7 +52,8 @@ struct layer_shape {
   size_t value_head_size; /* d_v */
   size_t query_size, key_size, value_size, output_size;
   enum score score;
-  float scale;       /* of SCORE_DOT, usually 1/sqrt(d); 1 with the others */
+  float scale; /* of SCORE_DOT, usually 1/sqrt(d); 1 with the others */
+  float cap;   /* above 0: a score s becomes cap tanh(s / cap) before biases; only with SCORE_DOT */
   size_t score_size; /* a: rows of W_q and W_k of SCORE_ADDITIVE, else 0 */
   bool sigmoid;      /* the weight of a key is 1/(1 + e^-score), without softmax */
   bool grouped; /* head i reads only slice i of the input: the matrices of query, key and value have

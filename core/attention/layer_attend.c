@@ -64,6 +64,7 @@ void tile_begin(struct kernel_tile *t, const struct layer_step *s, const struct 
                             .query_row = l->compare_size,
                             .vector = l->vector,
                             .scale = l->shape.scale,
+                            .cap = l->shape.cap,
                             .sigmoid = l->shape.sigmoid,
                             .from = g->sight.from + first,
                             .to = g->sight.to + first,

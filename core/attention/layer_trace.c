@@ -3,6 +3,7 @@
  * Its weights and context are bit-identical to those of the call. Query, keys and values are copied
  * from where attention reads them. Products and scores are computed in double, since attention does
  * not store them. */
+#include <math.h>
 #include <string.h>
 
 #include "core/attention/layer_parts.h"
@@ -83,8 +84,9 @@ static void compare_keys(const struct kernel *k, const struct trace *t,
     const double product = product_of(k, tile, tile->key + j * tile->key_row, scratch);
     const double bias = tile->bias ? tile->bias[j] : 0,
                  relative = tile->relative ? tile->relative[j] : 0;
+    const double scaled = tile->scale * product, cap = tile->cap;
     t->product[j] = (float)product;
-    t->score[j] = (float)(tile->scale * product + bias + relative);
+    t->score[j] = (float)((cap > 0 ? cap * tanh(scaled / cap) : scaled) + bias + relative);
   }
 }
 

@@ -9,11 +9,11 @@ enum {
 double query_work(const struct layer *l, const struct call *c, const struct item *item,
                   size_t keys) {
   /* One query and one key: the score, the value, and the softmax, which costs about 40 operations
-   * whatever the head size; so does a tanh for each number. Scores count twice if a second pass
-   * computes them again. */
+   * whatever the head size; so does a tanh for each number, or of a capped score. Scores count
+   * twice if a second pass computes them again. */
   const bool segments = c->geometry->segment_end != NULL;
   const double compared = (double)l->compare_size, value = 2.0 * (double)l->shape.value_head_size;
-  double pair = (l->vector ? 34.0 : 2.0) * compared + 40.0;
+  double pair = (l->vector ? 34.0 : 2.0) * compared + (l->shape.cap > 0 ? 72.0 : 40.0);
   if (segments) pair += 2.0 * compared; /* the mean key */
   if (c->select != SELECT_HARD) {
     const bool stored = l->vector && c->want == WEIGHTS_PER_HEAD; /* only additive scores are */

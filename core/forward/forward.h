@@ -34,7 +34,7 @@ struct stack_block {
   bool repeats; /* what its pointers point to belongs to an earlier layer */
   struct stack_attending self, cross;
   struct gemm *gate, *up, *down; /* gate NULL: not gated */
-  struct stack_norm norm_self, norm_cross, norm_forward;
+  struct stack_norm norm_self, norm_cross, norm_forward, after_self, after_forward;
 };
 
 /* Places of residuals and norms. */

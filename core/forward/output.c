@@ -128,7 +128,8 @@ static void multiply_rows(const struct output_tile *t, size_t first, size_t end,
                                            .end = end,
                                            .x = t->x,
                                            .x_row = t->stride,
-                                           .scratch = t->product};
+                                           .scratch = t->product,
+                                           .cap = t->stack->form.output.cap};
   gathered_multiply(&product, to, 1);
 }
 

@@ -133,6 +133,7 @@ static void weigh_tile(struct stack_tile *t, float *scratch) {
   for (size_t first = t->column, columns; first < end; first += columns) {
     columns = size_min(gemm_columns(g, first), end - first);
     gemm_run(g, first, &in, product);
+    if (s->form.output.cap > 0) s->kernel->cap(s->form.output.cap, t->rows * stripe, product);
     const float *logit = product;
     for (struct gathered_part *p = t->part; p < t->part + t->parts; logit += p++->rows * stripe)
       pool_part(s, p, first, columns, logit, stripe);

@@ -58,6 +58,7 @@ struct stack_layer {
   struct layer_matrix self[ROLE_COUNT];
   struct layer_matrix cross[ROLE_COUNT]; /* of a form with cross attention */
   struct stack_norm norm_self, norm_cross, norm_forward;
+  struct stack_norm after_self, after_forward; /* of what a branch gives, before it is added */
   struct stack_forward forward;
 };
 
@@ -138,6 +139,7 @@ struct stack_output {
   struct layer_matrix matrix; /* [V, e] or no weight */
   bool tied;   /* the matrix is the embedding's table of tokens; `matrix.bias` may still be there */
   float scale; /* multiplies the row before the product; 0 is read as 1 */
+  float cap;   /* above 0: a logit x becomes cap tanh(x / cap) */
 };
 
 /* How an item's rows become a weight for each token. With `row`, each row weighs its own token, by

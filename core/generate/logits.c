@@ -58,7 +58,8 @@ static void logits_tile(struct stack_tile *t, float *scratch) {
                                            .end = end,
                                            .x = scratch,
                                            .x_row = floats,
-                                           .scratch = scratch + s->tile * floats};
+                                           .scratch = scratch + s->tile * floats,
+                                           .cap = s->form.output.cap};
   gathered_multiply(&product, t->part, t->parts);
 }
 

@@ -37,6 +37,7 @@ void gathered_multiply(const struct gathered_product *p, struct gathered_part *p
   for (size_t first = p->first, columns; first < p->end; first += columns) {
     columns = size_min(gemm_columns(p->matrix, first), p->end - first);
     gemm_run(p->matrix, first, &x, p->scratch);
+    if (p->cap > 0) k->cap(p->cap, rows * stripe, p->scratch);
     if (a && a->gate) gemm_run(a->gate, first, &x, a->gated);
     /* Some numbers follow the last column: unread. */
     if (a) k->activate(a->kind, rows * stripe, from, a->gate ? p->scratch : NULL);

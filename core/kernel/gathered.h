@@ -55,6 +55,7 @@ struct gathered_product {
   size_t x_row;
   float *scratch; /* gemm_scratch_floats(matrix, rows): a stripe, and the rows as it reads them */
   const struct gathered_activation *activation; /* NULL: none */
+  float cap; /* without an activation: a product x becomes cap tanh(x / cap); 0: it stays */
 };
 
 /* Computes the product, a stripe at a time, and copies it to the places of the parts, which are

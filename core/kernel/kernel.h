@@ -81,6 +81,7 @@ struct kernel_tile {
   /* [head_size] the score is vector.tanh(query + key); NULL: scale query.key. */
   const float *vector;
   float scale;
+  float cap;                /* above 0: a scaled score s becomes cap tanh(s / cap) before biases */
   bool sigmoid;             /* the weight is 1 / (1 + e^-score): no softmax */
   const int32_t *from, *to; /* [queries] keys outside of from .. to - 1 are masked */
   const uint8_t *mask;      /* [queries, keys] by mask_row, or NULL */
@@ -195,6 +196,8 @@ struct kernel {
   /* z becomes its activation, multiplied by `times` [count] in a gated layer; or NULL. Without
    * `times` the result is finite exactly if z is. */
   void (*activate)(enum activation kind, size_t count, float *z, const float *times);
+  /* x becomes cap tanh(x / cap); a number that is not finite stays what it is. */
+  void (*cap)(float cap, size_t count, float *x);
   /* Most queries of one call of measure, and the scratch floats it needs. */
   size_t (*measure_queries)(size_t head_size, size_t heads);
   size_t (*measure_scratch)(size_t head_size, size_t heads);

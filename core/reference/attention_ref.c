@@ -106,9 +106,12 @@ static double product_of(const struct ref_work *r, const double *query_side,
   return sum;
 }
 
-static double score_of(const struct ref_work *r, const double *query_side, const double *key_side) {
-  const double product = product_of(r, query_side, key_side);
-  return r->s->score == SCORE_DOT ? r->s->scale * product : product;
+static double score_of(struct ref_work *r, const double *query_side, const double *key_side) {
+  const double product = product_of(r, query_side, key_side), cap = r->s->cap;
+  const double score = r->s->score == SCORE_DOT ? r->s->scale * product : product;
+  if (cap <= 0) return score;
+  check_range(r, &score, 1); /* the capped score shows no overflow */
+  return cap * tanh(score / cap);
 }
 
 /* T5's bias of the distance from query i to key j. */

@@ -6,7 +6,8 @@
  *               rows += W_2 act(W_1 rows + b_1) + b_2          feed-forward
  *     final     norm(rows)
  *
- * Each branch of a layer has a norm, of its input (pre-norm) or of the sum (post-norm). */
+ * Each branch of a layer has a norm, of its input (pre-norm) or of the sum (post-norm); it may have
+ * another one, of what it gives. */
 #include "core/reference/stack_ref.h"
 
 #include <math.h>
@@ -99,9 +100,12 @@ static void enter_branch(const struct ref_stack *r, const struct stack_norm *nor
     norm_row(r->s, norm, r->entering + i * d);
 }
 
-/* The residual connection: rows += branch, then the norm in a post-norm model. */
-static void leave_branch(const struct ref_stack *r, const struct stack_norm *norm, double *rows) {
+/* The residual connection: rows += branch, then the norm in a post-norm model. `after` is the norm
+ * of the branch alone; NULL: there is none. */
+static void leave_branch(const struct ref_stack *r, const struct stack_norm *after,
+                         const struct stack_norm *norm, double *rows) {
   const size_t n = r->text->n, d = r->s->width;
+  for (size_t i = 0; after && i < n; i++) norm_row(r->s, after, r->branch + i * d);
   ref_add(rows, 1, r->branch, n * d);
   for (size_t i = 0; r->s->place == NORM_POST && i < n; i++) norm_row(r->s, norm, rows + i * d);
 }
@@ -166,15 +170,15 @@ static void compute_layer(const struct ref_stack *r, size_t l) {
   memcpy(rows, r->out->state + l * size, size * sizeof *rows);
   enter_branch(r, &w->norm_self, rows);
   attend(r, l, &s->kind[w->kind].self, w->self);
-  leave_branch(r, &w->norm_self, rows);
+  leave_branch(r, &w->after_self, &w->norm_self, rows);
   if (s->cross.heads) {
     enter_branch(r, &w->norm_cross, rows);
     attend(r, s->layers + l, &s->cross, w->cross);
-    leave_branch(r, &w->norm_cross, rows);
+    leave_branch(r, NULL, &w->norm_cross, rows);
   }
   enter_branch(r, &w->norm_forward, rows);
   for (size_t i = 0; i < n; i++) forward_row(r, w, i);
-  leave_branch(r, &w->norm_forward, rows);
+  leave_branch(r, &w->after_forward, &w->norm_forward, rows);
   check_rows(r, rows);
 }
 

@@ -143,6 +143,7 @@ void stack_ref_log_probabilities(const struct stack_form *s, const double *row, 
     for (size_t x = 0; x < d; x++) logit += row[x] * weight[t * d + x];
     if (o->scale != 0) logit *= o->scale;
     logs[t] = o->matrix.bias ? logit + o->matrix.bias[t] : logit;
+    if (o->cap > 0) logs[t] = o->cap * tanh(logs[t] / o->cap);
     most = fmax(most, logs[t]);
   }
   for (size_t t = 0; t < tokens; t++) sum += exp(logs[t] - most);

@@ -214,6 +214,8 @@ static void repeat_block(struct stack_block *b, const struct stack_block *from) 
   b->norm_self = from->norm_self;
   b->norm_cross = from->norm_cross;
   b->norm_forward = from->norm_forward;
+  b->after_self = from->after_self;
+  b->after_forward = from->after_forward;
 }
 
 enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, struct error *e) {
@@ -241,6 +243,8 @@ enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, st
   b->norm_self = copy_norm(s, &layer->norm_self, e);
   if (f->cross.heads) b->norm_cross = copy_norm(s, &layer->norm_cross, e);
   b->norm_forward = copy_norm(s, &layer->norm_forward, e);
+  b->after_self = copy_norm(s, &layer->after_self, e);
+  b->after_forward = copy_norm(s, &layer->after_forward, e);
   if (e->status) return e->status;
   return ++s->set == f->layers ? stack_program_list(s, e) : STATUS_OK;
 }
@@ -258,6 +262,8 @@ void stack_free(struct stack *s) {
     free_norm(&b->norm_self);
     free_norm(&b->norm_cross);
     free_norm(&b->norm_forward);
+    free_norm(&b->after_self);
+    free_norm(&b->after_forward);
   }
   free(s->token);
   free((void *)s->form.embedding.type);

@@ -72,8 +72,11 @@ static void add_join(struct program_lists *l, enum join_place place, size_t laye
                                      [JOIN_CROSS] = "after the cross-attention,",
                                      [JOIN_FORWARD] = "after the feed-forward,",
                                      [JOIN_LAST] = "the last norm of"};
+  const struct stack_block *b = &l->stack->layer[layer];
+  const bool after = (place == JOIN_SELF && b->after_self.factor) ||
+                     (place == JOIN_FORWARD && b->after_forward.factor);
   const double work = TOUCH_WORK * (double)l->stack->form.width + TOUCH_ROW;
-  struct stack_step *own = add_rows(l, &stack_step_join, layer, work);
+  struct stack_step *own = add_rows(l, &stack_step_join, layer, after ? 2 * work : work);
   own->join = place;
   own->what = what[place];
 }

@@ -69,6 +69,9 @@ static void draw_score(struct random_layer *l, uint64_t *state) {
              : random_often(state, 60) ? SCORE_ADDITIVE
                                        : SCORE_BILINEAR;
   s->scale = s->score == SCORE_DOT ? 1.0f / sqrtf((float)s->head_size) : 1.0f;
+  uint64_t apart = *state + 1;
+  if (s->score == SCORE_DOT && random_often(&apart, 20))
+    s->cap = 0.5f + (float)random_below(&apart, 20) / 4;
   if (s->score == SCORE_DOT) return;
   if (random_often(state, 40)) s->key_head_size = 1 + random_below(state, 40);
   const size_t d = s->head_size, d_k = s->key_head_size;

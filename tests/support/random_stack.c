@@ -45,6 +45,11 @@ static void draw_stretch(struct layer_shape *h, uint64_t state) {
   h->rope_stretch.positions = 10 + (double)random_below(&state, 60);
 }
 
+/* Now and then scores are capped, so much that most of them change. */
+static void draw_cap(struct layer_shape *h, uint64_t state) {
+  if (random_often(&state, 25)) h->cap = 0.5f + (float)random_below(&state, 20) / 4;
+}
+
 /* Heads whose sizes need not divide the width; with positions of their own, or not. */
 static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   struct layer_shape *h = &s->form.kind->self;
@@ -55,6 +60,7 @@ static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   h->value_head_size = random_often(state, 80) ? h->head_size : 1 + random_below(state, 20);
   h->query_size = h->key_size = h->value_size = h->output_size = d;
   h->scale = random_often(state, 80) ? 1.0f / sqrtf((float)h->head_size) : 1.0f;
+  draw_cap(h, *state + 1);
   if (random_often(state, 25)) {
     h->head_size = h->key_head_size += h->head_size % 2;
     h->rope_base = random_often(state, 70) ? 10000 : 500000;
@@ -75,6 +81,15 @@ static void draw_head_norms(struct random_stack *s, struct stack_layer *l, uint6
     for (size_t i = 0; i < size; i++) factor[i] += 1;
     if (random_often(&state, 80)) l->self[role].weight = factor;
   }
+}
+
+/* Now and then what a branch gives is normalized: that of the attention, of the feed-forward, or
+ * both. */
+static void draw_norms_after(struct random_stack *s, struct stack_layer *l, bool shift,
+                             uint64_t state) {
+  if (random_often(&state, 70)) return;
+  if (random_often(&state, 80)) l->after_self = draw_norm(s, shift, &state);
+  if (random_often(&state, 80)) l->after_forward = draw_norm(s, shift, &state);
 }
 
 /* T5 has one table for all layers. */
@@ -100,6 +115,7 @@ static void draw_layer(struct random_stack *s, size_t index, bool bias, bool gat
   if (random_often(state, 95)) l->norm_self = draw_norm(s, shift, state);
   if (random_often(state, 95)) l->norm_forward = draw_norm(s, shift, state);
   draw_head_norms(s, l, *state);
+  draw_norms_after(s, l, shift, *state + 1);
 }
 
 static void draw_embedding(struct random_stack *s, bool shift, bool tokens, uint64_t *state) {
@@ -168,6 +184,8 @@ void random_stack_draw_output(struct random_stack *s, uint64_t state, size_t tok
   }
   *o = (struct stack_output){.tied = random_often(&state, 50)};
   if (random_often(&state, 30)) o->scale = 1 / sqrtf((float)d);
+  uint64_t apart = state + 1;
+  if (random_often(&apart, 30)) o->cap = 0.5f + (float)random_below(&apart, 40) / 4;
   if (o->tied && random_often(&state, 50))
     o->matrix.bias = random_floats(&s->arena, &state, m->tokens, 2);
   if (!o->tied) o->matrix = draw_matrix(s, m->tokens, d, random_often(&state, 50), &state);

@@ -140,6 +140,36 @@ static void tanh_is_within_two_ulp(void **unused) {
   for_each_level(check_tanh);
 }
 
+/* Numbers of every size, in rows of every length. What is not finite is a fault that a cap must not
+ * cover. */
+static void check_cap(const struct kernel *k) {
+  enum { N = 67 };
+  const float caps[] = {0.5f, 1, 7.3f, 30, 1e-30f, 1e30f};
+  for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
+    for (size_t n = 0; n <= N; n++) {
+      const float cap = caps[i];
+      float x[N + 1], y[N + 1];
+      uint64_t state = 8 + n;
+      for (size_t j = 0; j <= N; j++)
+        x[j] = y[j] = cap * random_float(&state) * powf(10, 3 * random_float(&state));
+      k->cap(cap, n, y);
+      for (size_t j = 0; j < n; j++) {
+        const double right = cap * tanh((double)x[j] / (double)cap);
+        assert_true(fabs(y[j] - right) <= 5e-7 * fabs(right) && fabsf(y[j]) <= cap);
+      }
+      assert_true(y[n] == x[n]);
+    }
+  float ends[] = {INFINITY, -INFINITY, NAN, 3e38f, -3e38f, 0};
+  k->cap(0.25f, 6, ends);
+  assert_true(ends[0] == INFINITY && ends[1] == -INFINITY && isnan(ends[2]));
+  assert_true(ends[3] == 0.25f && ends[4] == -0.25f && ends[5] == 0);
+}
+
+static void caps_are_right(void **unused) {
+  (void)unused;
+  for_each_level(check_cap);
+}
+
 enum { DEPTH = 37, ROWS = 45 };
 
 static void check_product(const struct kernel *k) {
@@ -460,6 +490,7 @@ static struct kernel_tile draw_tile(uint64_t *state) {
   if (one_of(3, state)) t.relative = given.relative + KERNEL_LANES_MAX + QUERIES;
   if (one_of(5, state)) t.select = SELECT_HARD;
   t.weights_add = t.weights_factor != 1;
+  if (!t.vector && one_of(3, state)) t.cap = 0.5f + (float)random_below(state, 12);
   return t;
 }
 
@@ -824,6 +855,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exp_is_within_two_ulp),
       cmocka_unit_test(tanh_is_within_two_ulp),
+      cmocka_unit_test(caps_are_right),
       cmocka_unit_test(log_is_within_two_ulp),
       cmocka_unit_test(dots_are_summed_in_double),
       cmocka_unit_test(products_are_right_and_rows_alone_in_their_bits),

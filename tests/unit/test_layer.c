@@ -381,11 +381,12 @@ struct bare {
   struct layer_run *c;
 };
 
-static void bare_init(struct bare *b, size_t keys) {
+static void bare_init(struct bare *b, size_t keys, float cap) {
   memset(b, 0, sizeof *b);
   arena_init(&b->a, NULL);
   arena_init(&b->l.arena, NULL);
   b->l.shape = plain_shape(1, 1);
+  b->l.shape.cap = cap;
   struct error e = {0};
   b->l.layer = layer_new(&b->l.shape, b->l.matrix, GEMM_AUTO, &e);
   uint64_t state = 1;
@@ -413,7 +414,7 @@ static void climbing_scores_agree_with_the_twin(void **unused) {
     float keys[700], values[700];
     uint64_t state = 9;
     for (int j = 0; j < 700; j++) keys[j] = slope * (float)j, values[j] = random_float(&state);
-    bare_init(&b, 700);
+    bare_init(&b, 700, 0);
     assert_int_equal(bare_run(&b, &(float){1}, keys, values), STATUS_OK);
     compare(&b.l, b.c);
     bare_done(&b);
@@ -452,23 +453,31 @@ static void scores_far_below_zero_agree_with_the_twin(void **unused) {
   }
 }
 
-static void scores_beyond_float_are_an_error(void **unused) {
-  (void)unused;
+/* With a cap, too: the capped score would not show it. */
+static void check_scores_beyond_float(float cap) {
   struct bare b;
-  bare_init(&b, 2);
+  bare_init(&b, 2, cap);
   assert_int_equal(bare_run(&b, &(float){1e20f}, (float[]){1, 1e20f}, (float[]){1, 2}),
                    STATUS_NOT_FINITE);
   assert_int_equal(bare_run(&b, &(float){-1e20f}, (float[]){1, 1e20f}, (float[]){1, 2}),
                    STATUS_NOT_FINITE);
   assert_int_equal(bare_run(&b, &(float){INFINITY}, (float[]){1, 1}, (float[]){1, 2}),
                    STATUS_NOT_FINITE);
+  assert_int_equal(bare_run(&b, &(float){1e20f}, (float[]){1, 1e18f}, (float[]){1, 2}), STATUS_OK);
+  compare(&b.l, b.c);
   bare_done(&b);
+}
+
+static void scores_beyond_float_are_an_error(void **unused) {
+  (void)unused;
+  check_scores_beyond_float(0);
+  check_scores_beyond_float(3);
 }
 
 static void huge_finite_scores_and_values_are_right(void **unused) {
   (void)unused;
   struct bare b;
-  bare_init(&b, 3);
+  bare_init(&b, 3, 0);
   const float v[] = {FLT_MAX, FLT_MAX, -FLT_MAX};
   assert_int_equal(bare_run(&b, &(float){1e19f}, (float[]){1e19f, 1e19f, -3e19f}, v), STATUS_OK);
   assert_true(fabsf(b.c->call.outputs[0] / FLT_MAX - 1) < 1e-6f);
@@ -514,7 +523,7 @@ static void huge_values_are_right(void **unused) {
 static void a_scaled_query_beyond_float_is_an_error(void **unused) {
   (void)unused;
   struct bare b;
-  bare_init(&b, 2);
+  bare_init(&b, 2, 0);
   b.l.shape.scale = 1e10f;
   struct error e = {0};
   layer_free(b.l.layer);
@@ -539,7 +548,7 @@ static void a_mean_key_beyond_float_is_an_error(void **unused) {
     float k[KEYS], v[KEYS];
     const int32_t end = (int32_t)keys;
     for (size_t j = 0; j < keys; j++) k[j] = FLT_MAX, v[j] = 1;
-    bare_init(&b, keys);
+    bare_init(&b, keys, 0);
     b.c->geometry.segment_end = &end;
     b.c->geometry.item[0].segments = 1;
     const enum status status = bare_run(&b, &(float){1}, k, v);

@@ -186,4 +186,11 @@ INLINE void for_all(vec f(vec), size_t count, const float *x, float *out) {
 
 static void exp_all(size_t count, const float *x, float *out) { for_all(vec_exp, count, x, out); }
 static void tanh_all(size_t count, const float *x, float *out) { for_all(vec_tanh, count, x, out); }
+
+static void cap_all(float cap, size_t count, float *x) {
+  const vec by = vec_all(1 / cap);
+  for (size_t i = 0; i < count; i += LANES)
+    vec_store_some(x + i, vec_cap(vec_load_some(x + i, count - i), vec_all(cap), by), count - i);
+}
+
 static void log_all(size_t count, const float *x, float *out) { for_all(vec_log, count, x, out); }

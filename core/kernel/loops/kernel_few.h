@@ -46,8 +46,8 @@ INLINE ivec flags_some(const uint8_t *mask, size_t n) {
   return flags != ivec_all(0);
 }
 
-/* Adds biases; the scores of keys that are masked for query `i` become -infinity. False if the
- * score of a visible key exceeds the float32 range. */
+/* Caps scores and adds biases; the scores of keys that are masked for query `i` become -infinity.
+ * False if the score of a visible key exceeds the float32 range. */
 static bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys) {
   const struct kernel_tile *t = f->a->t;
   const vec hidden = vec_all(-INFINITY);
@@ -56,6 +56,7 @@ static bool finish_scores(const struct few *f, size_t i, size_t key, size_t keys
     const ivec j = ivec_all((int32_t)(key + r)) + lane_numbers();
     ivec seen = (j >= ivec_all(t->from[i])) & (j < ivec_all(t->to[i]));
     vec score = vec_load(s);
+    if (t->cap > 0) score = vec_cap(score, vec_all(t->cap), vec_all(1 / t->cap));
     if (t->bias) score += vec_load_some(t->bias + i * t->bias_row + key + r, keys - r);
     if (t->relative) score += vec_load_some(t->relative + key + r - i, keys - r);
     if (t->mask) seen &= flags_some(t->mask + i * t->mask_row + key + r, keys - r);

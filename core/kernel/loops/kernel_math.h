@@ -64,6 +64,11 @@ INLINE vec vec_tanh(vec x) {
   return vec_choose(size < vec_all(0.625f), near, (vec)(((ivec)x & sign) | (ivec)far));
 }
 
+/* cap tanh(x / cap), with `by` = 1 / cap. A number that is not finite stays what it is. */
+INLINE vec vec_cap(vec x, vec cap, vec by) {
+  return vec_choose((x - x) == vec_all(0), cap * vec_tanh(x * by), x);
+}
+
 /* 1 / (1 + e^-x); exactly zero for -infinity. The exponential is always of a negative number. */
 INLINE vec vec_sigmoid(vec x) {
   const ivec below = x < vec_all(0);

@@ -216,6 +216,12 @@ static void panel_scores(const struct attend *a, const struct panel *p, size_t k
   }
 }
 
+static void cap_scores(const struct attend *a, const struct panel *p, size_t keys) {
+  const vec cap = vec_all(a->t->cap), by = vec_all(1 / a->t->cap);
+  for (size_t i = 0; i < keys * panel_width(p); i += LANES)
+    vec_store(a->scores + i, vec_cap(vec_load(a->scores + i), cap, by));
+}
+
 /* The scores of one vector of lanes, with a key for each lane in `key` [head_size, width]. */
 INLINE vec score_own_key(const struct attend *a, const struct panel *p, const float *key,
                          size_t v) {
@@ -226,7 +232,7 @@ INLINE vec score_own_key(const struct attend *a, const struct panel *p, const fl
     const vec q = vec_load(p->query + at), k = vec_load(key + at);
     sum = t->vector ? vec_fma(vec_all(t->vector[x]), vec_tanh(q + k), sum) : vec_fma(q, k, sum);
   }
-  return sum;
+  return t->cap > 0 ? vec_cap(sum, vec_all(t->cap), vec_all(1 / t->cap)) : sum;
 }
 
 /* --- biases, and what is hidden --- */
@@ -318,6 +324,7 @@ static void hide_by_mask(const struct attend *a, const struct panel *p, size_t k
 static bool score_block(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   panel_scores(a, p, key, keys);
+  if (t->cap > 0) cap_scores(a, p, keys);
   if (t->bias) add_bias(a, p, key, keys);
   if (t->relative) add_relative(a, p, key, keys);
   if (t->careful) mark_not_finite(a, p, keys);
