@@ -77,7 +77,15 @@ struct layer_shape {
   /* Whether the second half of the buckets (an even number) is for keys after the query; otherwise
    * these keys are in the first bucket. */
   bool relative_both;
+  /* ALiBi: the score of a key falls by its distance from the query, in either direction, times a
+   * slope that only depends on the head and the number of heads. Not with buckets. */
+  bool alibi;
 };
+
+/* Whether scores depend on distances. */
+static inline bool layer_is_relative(const struct layer_shape *s) {
+  return s->relative_buckets != 0 || s->alibi;
+}
 
 /* One matrix y = x W^T + b. A role without a weight is not projected: the input's columns are used
  * directly. */

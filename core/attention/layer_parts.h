@@ -204,8 +204,8 @@ void rotary_make(struct layer *l, struct error *e);
 /* Computes the cosines, then the sines, of a position's angles: [head size]. */
 void rotary_angles(const struct layer *l, int64_t position, float *angle);
 
-/* Relative positions: the layer's table, and for each call a line of numbers per item, in the heads
- * that the call needs, which STEP_LOOK fills. relative_make sets e->status on failure. */
+/* Relative positions: the layer's table or slopes, and for each call a line of numbers per item, in
+ * the heads that the call needs, which STEP_LOOK fills. relative_make sets e->status on failure. */
 void relative_make(struct layer *l, const float *table, struct error *e);
 void relative_free(struct relative *r);
 double relative_bound(const struct layer *l); /* greatest magnitude of what is added to scores */

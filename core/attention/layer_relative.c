@@ -1,4 +1,4 @@
-/* layer_relative: T5's relative positions, which are added to the scores.
+/* layer_relative: T5's relative positions and ALiBi, which are added to the scores.
  *
  * What is added depends only on the head and on how far the key is after the query. So one line of
  * numbers per item and head holds all of it; query row i reads a part of the line that begins one
@@ -11,9 +11,11 @@
 #include "core/base/size.h"
 
 struct relative {
+  float *slope;    /* [H] of ALiBi; NULL: T5's, with the members below */
+  float bound;     /* greatest magnitude in the table. Slopes are below 1 and distances below 2^63:
+                      their products are far below the margin of a check for overflow */
   size_t buckets;  /* of the table */
   size_t side;     /* buckets of one direction */
-  float bound;     /* greatest magnitude */
   float *table;    /* [H, buckets] */
   uint64_t *least; /* [side] least distance of each bucket */
 };
@@ -31,19 +33,36 @@ static uint64_t least_of(size_t b, size_t n, size_t most) {
   return (uint64_t)fminl(fabsl(r - whole) <= 1e-15L * r ? whole : ceill(r), 0x1p62L);
 }
 
+/* With p heads, p a power of two, the slopes are 2^(-8/p), 2^(-16/p) and so on. More heads, but
+ * fewer than 2 p, take the first, third, fifth and so on of the slopes of 2 p heads. */
+static void make_slopes(struct relative *r, size_t heads) {
+  size_t p = 1;
+  while (p <= heads / 2) p *= 2;
+  for (size_t h = 0; h < heads; h++) {
+    const double step = h < p ? (double)(h + 1) : (double)(h - p) + 0.5;
+    r->slope[h] = (float)exp2(-8 * step / (double)p);
+  }
+}
+
 void relative_make(struct layer *l, const float *table, struct error *e) {
   const struct layer_shape *s = &l->shape;
   size_t count;
-  if (s->relative_buckets == 0 || e->status) return;
+  if ((s->relative_buckets == 0 && !s->alibi) || e->status) return;
   struct relative *r = l->relative = calloc(1, sizeof *r);
-  if (r && size_mul(s->heads, s->relative_buckets, &count)) {
+  if (r && s->alibi) {
+    r->slope = calloc(s->heads, sizeof *r->slope);
+  } else if (r && size_mul(s->heads, s->relative_buckets, &count)) {
     r->buckets = s->relative_buckets;
     r->side = s->relative_both ? r->buckets / 2 : r->buckets;
     r->table = calloc(count, sizeof *r->table);
     r->least = calloc(r->side, sizeof *r->least);
   }
-  if (!r || !r->table || !r->least) {
+  if (!r || (!r->slope && (!r->table || !r->least))) {
     error_set(e, STATUS_OUT_OF_MEMORY, "no memory for a layer");
+    return;
+  }
+  if (s->alibi) {
+    make_slopes(r, s->heads);
     return;
   }
   for (size_t b = 1; b < r->side; b++) {
@@ -60,6 +79,7 @@ void relative_make(struct layer *l, const float *table, struct error *e) {
 
 void relative_free(struct relative *r) {
   if (!r) return;
+  free(r->slope);
   free(r->table);
   free(r->least);
   free(r);
@@ -125,6 +145,17 @@ static struct relative_stretch stretch_at(const struct relative *s, bool both, i
                                    b + 1 < s->side ? s->least[b + 1] - distance : UINT64_MAX};
 }
 
+static void fill_slopes(const struct layer *l, const struct call *c, size_t item, int64_t first) {
+  const struct needed *needed = &c->space->needed[ROLE_QUERY];
+  const size_t count = line_floats(&c->geometry->item[item]);
+  for (size_t h = 0; h < l->shape.heads; h++) {
+    if (!needed_has(needed, h)) continue;
+    const float slope = l->relative->slope[h];
+    float *line = line_of(c, item, needed_slot(needed, h));
+    for (size_t x = 0; x < count; x++) line[x] = -slope * fabsf((float)(first + (int64_t)x));
+  }
+}
+
 void relative_fill(const struct layer *l, const struct call *c, size_t item) {
   const struct item *at = &c->geometry->item[item];
   const struct relative *s = l->relative;
@@ -132,6 +163,10 @@ void relative_fill(const struct layer *l, const struct call *c, size_t item) {
   const size_t count = line_floats(at);
   /* The number at x is of keys that are x - q - KERNEL_LANES_MAX + 1 rows after the query. */
   const int64_t first = -(int64_t)(at->q + KERNEL_LANES_MAX - 1) - at->offset;
+  if (s->slope) {
+    fill_slopes(l, c, item, first);
+    return;
+  }
   for (size_t x = 0, end; x < count; x = end) {
     const struct relative_stretch found = stretch_at(s, l->shape.relative_both, first + (int64_t)x);
     end = found.count < count - x ? x + (size_t)found.count : count;

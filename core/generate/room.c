@@ -94,7 +94,7 @@ static size_t bytes_of_rest(const struct stack_preparing *p, size_t at_once) {
   for (size_t i = 0; i < 2; i++) {
     const struct layer_shape *a = shapes[i];
     heads += a->heads;
-    row += a->heads * (a->head_size + a->value_head_size + (a->relative_buckets ? 2 : 0));
+    row += a->heads * (a->head_size + a->value_head_size + (layer_is_relative(a) ? 2 : 0));
   }
   size_t floats = SHARED_ROWS * f->forward_size;
   for (size_t i = 0; p->r->wish && i < stack_form_attentions(f); i++) {

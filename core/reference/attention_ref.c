@@ -114,11 +114,20 @@ static double score_of(struct ref_work *r, const double *query_side, const doubl
   return cap * tanh(score / cap);
 }
 
-/* T5's bias of the distance from query i to key j. */
+/* The slopes of ALiBi for 2^n heads are a geometric series that begins with its ratio and ends with
+ * 2^-8. The heads that are beyond a power of two take every other slope of the next one. */
+static double alibi_slope(size_t head, size_t heads) {
+  const double power = exp2(floor(log2((double)heads)));
+  return (double)head < power ? pow(exp2(-8 / power), (double)head + 1)
+                              : pow(exp2(-4 / power), 2 * ((double)head - power) + 1);
+}
+
+/* The bias of the distance from query i to key j: ALiBi's, or T5's. */
 static double relative_bias(const struct ref_work *r, size_t head, size_t i, size_t j) {
   const struct layer_shape *s = r->s;
-  if (s->relative_buckets == 0) return 0;
   const double ahead = (double)j - (double)i - (double)r->item->offset;
+  if (s->alibi) return -alibi_slope(head, s->heads) * fabs(ahead);
+  if (s->relative_buckets == 0) return 0;
   const size_t n = s->relative_both ? s->relative_buckets / 2 : s->relative_buckets;
   const size_t first = s->relative_both && ahead > 0 ? n : 0;
   const double distance = s->relative_both ? fabs(ahead) : fmax(-ahead, 0);

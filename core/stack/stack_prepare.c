@@ -112,7 +112,7 @@ static bool count_attention(const struct stack_preparing *p, const struct layer_
   const size_t row = a->heads * head + p->s->form.width, key = a->kv_heads * head;
   const size_t k_rows = p->r->generation ? 0 : g->k_rows; /* that are not kept elsewhere */
   size_t lines = 0, keys;
-  if (a->relative_buckets &&
+  if (layer_is_relative(a) &&
       (!size_mul(g->items, KERNEL_LANES_MAX, &lines) || !size_add(lines, g->q_rows, &lines) ||
        !size_add(lines, g->q_rows, &lines) || !size_mul(lines, a->heads, &lines)))
     return false;

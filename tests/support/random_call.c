@@ -86,7 +86,8 @@ static void draw_score(struct random_layer *l, uint64_t *state) {
   }
 }
 
-/* Positions: turned heads, or T5's buckets, now and then in both directions, now and then one. */
+/* Positions: turned heads, ALiBi, or T5's buckets, now and then in both directions, now and then
+ * one. */
 static void draw_positions(struct random_layer *l, uint64_t *state) {
   struct layer_shape *s = &l->shape;
   if (s->score == SCORE_DOT && random_often(state, 35)) {
@@ -94,6 +95,9 @@ static void draw_positions(struct random_layer *l, uint64_t *state) {
     s->rope_base = random_often(state, 70) ? 10000 : 2 + (double)random_below(state, 1000);
   }
   if (random_often(state, 70)) return;
+  uint64_t own = *state;
+  s->alibi = random_often(&own, 35);
+  if (s->alibi) return;
   s->relative_both = random_often(state, 50);
   s->relative_buckets = (1 + random_below(state, 20)) * (s->relative_both ? 2 : 1);
   s->relative_distance = s->relative_buckets + 1 + random_below(state, 200);

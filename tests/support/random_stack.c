@@ -67,6 +67,9 @@ static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
     draw_stretch(h, *state);
   }
   if (random_often(state, 75)) return;
+  uint64_t own = *state;
+  h->alibi = random_often(&own, 35);
+  if (h->alibi) return;
   h->relative_both = random_often(state, 70);
   h->relative_buckets = (1 + random_below(state, 16)) * (h->relative_both ? 2 : 1);
   h->relative_distance = h->relative_buckets + 1 + random_below(state, 100);

@@ -179,8 +179,7 @@ static void what_turns_beyond_float_is_told(void **unused) {
   b.c->call.queries = queries, b.c->call.keys = keys;
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
   run_fault(&b.c->run, &e);
-  assert_string_equal(e.detail,
-                      "the projection of query 1 of item 0 exceeds the float32 range");
+  assert_string_equal(e.detail, "the projection of query 1 of item 0 exceeds the float32 range");
   b.c->geometry.item[0].offset = 1; /* the first one's turn */
   assert_int_equal(run(&b), STATUS_NOT_FINITE);
   bench_done(&b);
@@ -272,6 +271,46 @@ static void whole_powers_begin_a_bucket(void **unused) {
         check_buckets(list[n].least, list[n].count, both, list[n].distance, offset);
 }
 
+/* --- ALiBi --- */
+
+/* The slopes that the paper's code gives for so many heads, as powers of two. */
+static void slopes_follow_the_number_of_heads(void **unused) {
+  (void)unused;
+  enum { QUERIES = 20, KEYS = 300, MOST = 16 };
+  static const struct {
+    size_t heads;
+    double power[MOST];
+  } list[] = {{1, {8}},
+              {2, {4, 8}},
+              {3, {4, 8, 2}},
+              {6, {2, 4, 6, 8, 1, 3}},
+              {8, {1, 2, 3, 4, 5, 6, 7, 8}},
+              {12, {1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5}},
+              {16, {0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8}}};
+  static const int64_t offsets[] = {0, 150, 299, -40};
+  static float zeros[KEYS * MOST * 3];
+  for (size_t n = 0; n < sizeof list / sizeof *list; n++)
+    for (size_t o = 0; o < sizeof offsets / sizeof *offsets; o++) {
+      const size_t heads = list[n].heads;
+      struct layer_shape shape = relative_shape(heads, 0, 0, false);
+      struct bench b;
+      shape.alibi = true;
+      bench_init(&b, &shape, NULL, QUERIES, KEYS);
+      b.c->call.queries = zeros; /* nothing but the distance counts */
+      b.c->geometry.item[0].offset = offsets[o];
+      agrees(&b);
+      for (size_t h = 0; h < heads; h++)
+        for (size_t i = 0; i < QUERIES; i++)
+          for (size_t j = 0; j < KEYS; j++) {
+            const double r = fabs((double)j - (double)i - (double)offsets[o]);
+            const double score = -r * exp2(-list[n].power[h]);
+            if (score < -60) continue; /* its weight is about to be none */
+            near(score_of(b.c->call.weights[(h * QUERIES + i) * KEYS + j]), score, 2e-5);
+          }
+      bench_done(&b);
+    }
+}
+
 /* It counts beside a bias of the call, and in the bound on scores: neither is beyond it alone. */
 static void relative_positions_are_summed_with_care(void **unused) {
   (void)unused;
@@ -346,6 +385,7 @@ int main(void) {
       cmocka_unit_test(t5s_buckets_are_right),
       cmocka_unit_test(whole_powers_begin_a_bucket),
       cmocka_unit_test(relative_positions_are_summed_with_care),
+      cmocka_unit_test(slopes_follow_the_number_of_heads),
       cmocka_unit_test(layers_that_do_not_fit_are_refused),
       cmocka_unit_test(relative_positions_are_charged),
   };
