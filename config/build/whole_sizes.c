@@ -175,11 +175,7 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   if (z->stack->form.layers == 0) return STATUS_OK;
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
   s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
-  s->rope_base = !(z->stack->places & WHOLE_PLACES_ROTARY) ? 0
-                 : w->kind->rope_base > 0                  ? w->kind->rope_base
-                                                           : DEFINITION_ROPE_BASE;
-  s->rope_stretch = w->kind->rope_stretch;
-  if (s->rope_base > 0 && s->head_size % 2 != 0)
+  if (z->stack->places & WHOLE_PLACES_ROTARY && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
   if (!(z->stack->places & WHOLE_PLACES_RELATIVE)) {
@@ -237,6 +233,17 @@ static enum status check_shift(const struct whole_sizing *z, struct error *e) {
   return STATUS_OK;
 }
 
+/* Sets the properties in which layers differ. */
+static void set_kind(const struct whole_sizing *z, const struct whole_layer_kind *said,
+                     struct stack_kind *kind) {
+  const bool rotated = z->stack->places & WHOLE_PLACES_ROTARY && !said->unrotated;
+  kind->window = said->window;
+  kind->self.rope_base = !rotated              ? 0
+                         : said->rope_base > 0 ? said->rope_base
+                                               : DEFINITION_ROPE_BASE;
+  kind->self.rope_stretch = said->rope_stretch;
+}
+
 static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   const struct whole_family *family = z->stack->family;
   const struct whole_settings *s = &z->p->said;
@@ -252,7 +259,7 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   f->kind->activation = s->activation ? s->activate : ACTIVATION_RELU;
   for (unsigned kind = 0; kind < STACK_KINDS; kind++) {
     f->kind[kind] = *f->kind;
-    f->kind[kind].window = z->p->words.kind[kind].window;
+    set_kind(z, &z->p->words.kind[kind], &f->kind[kind]);
   }
   f->last_aside = family->aside;
   const bool headed = z->stack->part[WHOLE_HEAD].found;

@@ -1,89 +1,15 @@
-/* whole_layers: rotary positions and sliding windows. */
+/* whole_layers: the two kinds of layers that a model may have. Layers of the second kind have a
+ * window, or no rotary positions. */
 #include "config/describe/whole_layers.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "config/describe/definition.h"
 #include "config/settings/option.h"
 
-/* --- sliding windows --- */
-
-enum { LAYERS_NONE, LAYERS_SOME, LAYERS_ALL };
-
-/* Reads which layers have a window: those from max_window_layers on, or those of layer_types. */
-static int read_window_layers(struct whole_translation *t) {
-  const json_t *types = json_object_get(t->config, "layer_types"), *one;
-  const size_t layers = whole_translation_count(t, t->family->keys->own.layers, 1, 0);
-  const size_t first =
-      whole_translation_count(t, "max_window_layers", 0, t->w->type->window_asked ? 28 : 0);
-  size_t slide = 0, i;
-  t->w->second_from = first;
-  if (types && !json_is_null(types) && !json_is_array(types))
-    error_set(t->e, STATUS_CONFIG, "config.json: layer_types: needs an array, not %s",
-              option_json_kind(types));
-  if (!json_is_array(types))
-    return first == 0 ? LAYERS_ALL : layers > 0 && first >= layers ? LAYERS_NONE : LAYERS_SOME;
-  t->w->layer_types = types;
-  if (json_array_size(types) != layers)
-    error_set(t->e, STATUS_CONFIG, "config.json: layer_types: has %zu entries for %zu layers",
-              json_array_size(types), layers);
-  json_array_foreach(types, i, one) slide += whole_words_is_kind(one, "sliding_attention");
-  return slide == 0 ? LAYERS_NONE : slide == i ? LAYERS_ALL : LAYERS_SOME;
-}
-
-static void read_window(struct whole_translation *t) {
-  static const char key[] = "sliding_window";
-  const struct whole_type *type = t->w->type;
-  const json_t *one;
-  size_t i;
-  json_array_foreach(json_object_get(t->config, "layer_types"), i, one) {
-    if (!whole_words_is_kind(one, "full_attention") &&
-        !whole_words_is_kind(one, "sliding_attention"))
-      error_set(t->e, STATUS_CONFIG,
-                "config.json: layer_types: only \"full_attention\" and \"sliding_attention\" are "
-                "supported");
-  }
-  const bool null = json_is_null(json_object_get(t->config, key));
-  const size_t window = null ? 0 : whole_translation_count(t, key, 1, type->window);
-  if (window == 0 || !whole_translation_flag(t, "use_sliding_window", !type->window_asked)) return;
-  const int layers = read_window_layers(t);
-  if (!type->windows) whole_translation_refuse(t, key, "null");
-  if (layers == LAYERS_NONE) return;
-  t->w->kinds = layers == LAYERS_SOME ? 2 : 1;
-  t->w->kind[1] = t->w->kind[0];
-  /* Hugging Face transformers counts the row itself in one direction, but not in both. */
-  t->w->kind[t->w->kinds - 1].window = window + t->w->both_ways;
-}
-
-/* --- rotary positions --- */
-
-/* Reads a number of the object about scaled rotary positions. */
-static double read_stretch_number(struct whole_translation *t, const char *all,
-                                  const json_t *scaling, const char *key, double least) {
-  const json_t *value = json_object_get(scaling, key);
-  const double x = json_number_value(value);
-  if (!json_is_number(value) || !(x >= least && x <= 1e9))
-    error_set(t->e, STATUS_CONFIG, "config.json: %s: %s: needs a number of at least %g", all, key,
-              least);
-  return x;
-}
-
-/* Reads how rotary positions are scaled. False: the kind is not supported. */
-static bool read_stretch(struct whole_translation *t, const char *all, const json_t *scaling,
-                         const char *kind) {
-  struct layer_stretch *s = &t->w->kind->rope_stretch;
-  if (strcmp(kind, "default") == 0) return true;
-  const bool llama = strcmp(kind, "llama3") == 0;
-  if (!llama && strcmp(kind, "linear") != 0) return false;
-  s->factor = read_stretch_number(t, all, scaling, "factor", 1);
-  if (!llama) return true;
-  s->low = read_stretch_number(t, all, scaling, "low_freq_factor", 1e-3);
-  s->high = read_stretch_number(t, all, scaling, "high_freq_factor", 1e-3);
-  s->positions = read_stretch_number(t, all, scaling, "original_max_position_embeddings", 1);
-  if (!t->e->status && s->high <= s->low)
-    error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: high_freq_factor: is not above low_freq_factor", all);
-  return true;
-}
+static const char full[] = "full_attention", near[] = "sliding_attention";
 
 /* The object of a key; NULL: there is none. */
 static const json_t *object_of(struct whole_translation *t, const char *key) {
@@ -95,36 +21,229 @@ static const json_t *object_of(struct whole_translation *t, const char *key) {
   return NULL;
 }
 
-static void read_rope(struct whole_translation *t) {
-  static const char all[] = "rope_parameters", some[] = "rope_scaling";
-  const json_t *parameters = object_of(t, all), *others = object_of(t, some);
-  const bool has_all = parameters;
-  const json_t *scaling = has_all ? parameters : others;
-  const json_t *kind = json_object_get(scaling, "rope_type");
-  if (!kind) kind = json_object_get(scaling, "type");
-  const char *where = has_all ? all : some, *member;
-  json_t *value;
-  json_object_foreach((json_t *)(has_all ? parameters : NULL), member, value) {
-    if (json_is_object(value))
-      error_set(t->e, STATUS_CONFIG,
-                "config.json: rope_parameters: %.60s: parameters for each kind of layer are not "
-                "supported",
-                member);
-  }
-  if (json_object_size(scaling) > 0 && (kind || !has_all) &&
-      (!json_is_string(kind) || !read_stretch(t, where, scaling, json_string_value(kind))))
+/* The list of a key; NULL: there is none. It must have an entry for each layer. */
+static const json_t *list_of(struct whole_translation *t, const char *key) {
+  const json_t *value = key ? json_object_get(t->config, key) : NULL;
+  const size_t layers = whole_translation_count(t, t->family->keys->own.layers, 1, 0);
+  if (!value || json_is_null(value)) return NULL;
+  if (!json_is_array(value))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs an array, not %s", key,
+              option_json_kind(value));
+  else if (json_array_size(value) != layers)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: has %zu entries for %zu layers", key,
+              json_array_size(value), layers);
+  return json_is_array(value) ? value : NULL;
+}
+
+/* --- rotary positions --- */
+
+/* The members of config.json about the rotary positions of a kind of layers. */
+struct rotation_said {
+  const char *where;        /* of `scaling`, for errors */
+  const json_t *parameters; /* as transformers 5 writes them, with the base; or NULL */
+  const json_t *scaling;    /* the same object, or that of transformers 4; or NULL */
+  const char *base;         /* the key of the base as transformers 4 writes it */
+  double otherwise;
+};
+
+/* Reads a number of the object about scaled rotary positions. */
+static double read_stretch_number(struct whole_translation *t, const struct rotation_said *said,
+                                  const char *key, double least) {
+  const json_t *value = json_object_get(said->scaling, key);
+  const double x = json_number_value(value);
+  if (!json_is_number(value) || !(x >= least && x <= 1e9))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %s: needs a number of at least %g",
+              said->where, key, least);
+  return x;
+}
+
+/* Reads how rotary positions are scaled. False: the kind is not supported. */
+static bool read_stretch(struct whole_translation *t, const struct rotation_said *said,
+                         const char *kind, struct layer_stretch *s) {
+  if (strcmp(kind, "default") == 0) return true;
+  const bool llama = strcmp(kind, "llama3") == 0;
+  if (!llama && strcmp(kind, "linear") != 0) return false;
+  s->factor = read_stretch_number(t, said, "factor", 1);
+  if (!llama) return true;
+  s->low = read_stretch_number(t, said, "low_freq_factor", 1e-3);
+  s->high = read_stretch_number(t, said, "high_freq_factor", 1e-3);
+  s->positions = read_stretch_number(t, said, "original_max_position_embeddings", 1);
+  if (!t->e->status && s->high <= s->low)
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: high_freq_factor: is not above low_freq_factor", said->where);
+  return true;
+}
+
+static void read_rotation(struct whole_translation *t, const struct rotation_said *said,
+                          struct whole_layer_kind *out) {
+  const json_t *kind = json_object_get(said->scaling, "rope_type");
+  if (!kind) kind = json_object_get(said->scaling, "type");
+  if (json_object_size(said->scaling) > 0 && (kind || !said->parameters) &&
+      (!json_is_string(kind) ||
+       !read_stretch(t, said, json_string_value(kind), &out->rope_stretch)))
     error_set(t->e, STATUS_CONFIG,
               "config.json: %s: has an unsupported kind; supported: default, linear, llama3",
-              where);
-  const char *key = t->family->keys->rope_base;
-  const json_t *base = json_object_get(parameters, key);
+              said->where);
+  static const char theta[] = "rope_theta";
+  const json_t *base = json_object_get(said->parameters, theta);
+  const char *key = base ? theta : said->base;
   if (!base) base = json_object_get(t->config, key);
-  t->w->kind->rope_base = base ? json_number_value(base) : t->w->type->rope_base;
-  if (base && !(json_is_number(base) && t->w->kind->rope_base > 1 && t->w->kind->rope_base <= 1e30))
+  out->rope_base = base ? json_number_value(base) : said->otherwise;
+  if (base && !(json_is_number(base) && out->rope_base > 1 && out->rope_base <= 1e30))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
 }
 
+/* Reads the rotary positions of a family whose layers with a window have others than the rest:
+ * rope_parameters has an object for each. rope_scaling is about the rest alone. */
+static void read_rotations(struct whole_translation *t, const json_t *parameters,
+                           const json_t *scaling, struct whole_layer_kind *second) {
+  const struct whole_keys *keys = t->family->keys;
+  const char *key;
+  char far_where[48], near_where[48];
+  json_t *value;
+  json_object_foreach((json_t *)parameters, key, value) {
+    const bool known = strcmp(key, full) == 0 || strcmp(key, near) == 0;
+    if (!known || !json_is_object(value))
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: rope_parameters: %.60s: must be an object for \"%s\" or \"%s\"", key,
+                full, near);
+  }
+  snprintf(far_where, sizeof far_where, "rope_parameters: %s", full);
+  snprintf(near_where, sizeof near_where, "rope_parameters: %s", near);
+  const json_t *far_said = json_object_get(parameters, full),
+               *near_said = json_object_get(parameters, near);
+  read_rotation(t,
+                &(struct rotation_said){.where = parameters ? far_where : "rope_scaling",
+                                        .parameters = far_said,
+                                        .scaling = parameters ? far_said : scaling,
+                                        .base = keys->rope_base,
+                                        .otherwise = t->w->type->rope_base},
+                t->w->kind);
+  read_rotation(t,
+                &(struct rotation_said){.where = near_where,
+                                        .parameters = near_said,
+                                        .scaling = near_said,
+                                        .base = keys->rope_near,
+                                        .otherwise = t->w->type->rope_near},
+                second);
+}
+
+static void read_rope(struct whole_translation *t, struct whole_layer_kind *second) {
+  static const char all[] = "rope_parameters", some[] = "rope_scaling";
+  const json_t *parameters = object_of(t, all), *scaling = object_of(t, some);
+  const char *key;
+  json_t *value;
+  if (t->family->keys->rope_near) {
+    read_rotations(t, parameters, scaling, second);
+    return;
+  }
+  json_object_foreach((json_t *)parameters, key, value) {
+    if (json_is_object(value))
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: %s: %.60s: all layers of this model have the same rotary positions",
+                all, key);
+  }
+  read_rotation(t,
+                &(struct rotation_said){.where = parameters ? all : some,
+                                        .parameters = parameters,
+                                        .scaling = parameters ? parameters : scaling,
+                                        .base = t->family->keys->rope_base,
+                                        .otherwise = t->w->type->rope_base},
+                t->w->kind);
+  *second = *t->w->kind;
+}
+
+/* --- the layers of the second kind --- */
+
+/* Marks the layers that have a window: by layer_types, by their number, or all. */
+static void mark_windows(struct whole_translation *t, bool *marked) {
+  const struct whole_type *type = t->w->type;
+  const json_t *types = list_of(t, "layer_types");
+  const size_t each = whole_translation_count(t, t->family->keys->full_every, 1, type->full_every);
+  const size_t from =
+      type->window_from ? whole_translation_count(t, "max_window_layers", 0, type->window_from) : 0;
+  for (size_t i = 0; i <= DEFINITION_LAYER_MAX; i++)
+    marked[i] = types  ? whole_words_is_kind(json_array_get(types, i), near)
+                : each ? i % each != (type->full_first ? 0 : each - 1)
+                       : i >= from;
+}
+
+/* Marks the layers without rotary positions: the zeros of a list, or each nth. */
+static void mark_unrotated(struct whole_translation *t, bool *marked) {
+  const struct whole_keys *keys = t->family->keys;
+  const json_t *list = list_of(t, keys->rotated), *one;
+  const size_t each =
+      whole_translation_count(t, keys->unrotated_every, 1, t->w->type->unrotated_every);
+  size_t i;
+  for (i = 0; i <= DEFINITION_LAYER_MAX; i++)
+    marked[i] = list ? json_is_integer(json_array_get(list, i)) &&
+                           json_integer_value(json_array_get(list, i)) == 0
+                     : each > 0 && i % each == each - 1;
+  json_array_foreach((json_t *)list, i, one) {
+    const json_int_t number = json_integer_value(one);
+    if (!json_is_integer(one) || number < 0 || number > 1)
+      error_set(t->e, STATUS_CONFIG, "config.json: %s: entry %zu: must be 0 or 1", keys->rotated,
+                i);
+  }
+}
+
+/* Reads which layers are of the second kind. If all layers are of one kind, that is the first. */
+static void read_kinds(struct whole_translation *t, const struct whole_layer_kind *second) {
+  struct whole_words *w = t->w;
+  const size_t layers = whole_translation_count(t, t->family->keys->own.layers, 1, 0);
+  const size_t count = layers ? layers : DEFINITION_LAYER_MAX;
+  bool *marked = calloc(DEFINITION_LAYER_MAX + 1, sizeof *marked);
+  size_t seconds = 0;
+  if (!marked) {
+    error_no_memory(t->e);
+    return;
+  }
+  if (second->unrotated)
+    mark_unrotated(t, marked);
+  else
+    mark_windows(t, marked);
+  for (size_t i = 0; i < count && i <= DEFINITION_LAYER_MAX; i++) seconds += marked[i];
+  if (seconds > 0) w->kind[seconds < count] = *second;
+  if (seconds == 0 || seconds == count) {
+    free(marked);
+    return;
+  }
+  w->second = marked;
+}
+
+/* Checks the names in layer_types. */
+static void check_types(struct whole_translation *t) {
+  const json_t *one;
+  size_t i;
+  json_array_foreach(json_object_get(t->config, "layer_types"), i, one) {
+    if (!whole_words_is_kind(one, full) && !whole_words_is_kind(one, near))
+      error_set(t->e, STATUS_CONFIG,
+                "config.json: layer_types: only \"%s\" and \"%s\" are supported", full, near);
+  }
+}
+
+/* Reads the window of the second kind. False: it has none. */
+static bool read_window(struct whole_translation *t, struct whole_layer_kind *second) {
+  const struct whole_type *type = t->w->type;
+  const char *key = t->family->keys->window;
+  const bool null = json_is_null(json_object_get(t->config, key));
+  size_t window = null ? 0 : whole_translation_count(t, key, 1, type->window);
+  if (window == 0 || !whole_translation_flag(t, "use_sliding_window", !type->window_asked))
+    return false;
+  if (!type->windows) whole_translation_refuse(t, key, "null");
+  /* Hugging Face transformers counts the row itself in one direction, but not in both. */
+  const bool both = t->w->both_ways || !t->family->decodes;
+  if (both && type->window_halved) window /= 2;
+  second->window = window + both;
+  return true;
+}
+
 void whole_layers_read(struct whole_translation *t) {
-  read_rope(t);
-  read_window(t);
+  struct whole_layer_kind second = {0};
+  const struct whole_keys *keys = t->family->keys;
+  read_rope(t, &second);
+  check_types(t);
+  const bool nears = read_window(t, &second);
+  second.unrotated = keys->rotated;
+  if (nears || keys->rope_near || keys->rotated) read_kinds(t, &second);
 }

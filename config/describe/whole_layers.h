@@ -1,4 +1,6 @@
-/* whole_layers: rotary positions and sliding windows in config.json. */
+/* whole_layers: rotary positions and sliding windows of layers in config.json, as transformers 4
+ * and 5 write them. The keys are those of the family (whole_family.h), their defaults those of the
+ * type (whole_type.h). */
 #ifndef CONFIG_WHOLE_LAYERS_H
 #define CONFIG_WHOLE_LAYERS_H
 

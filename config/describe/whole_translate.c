@@ -136,18 +136,26 @@ static size_t head_size_of(const struct whole_translation *t) {
   return width > 0 && count > 0 ? (size_t)(width / count) : 0;
 }
 
+/* Is it a key from which whole_layers.c reads the kinds of layers? */
+static bool reads_kinds(const struct whole_keys *keys, const char *key) {
+  return (keys->window && strcmp(keys->window, key) == 0) ||
+         (keys->rotated && strcmp(keys->rotated, key) == 0);
+}
+
 /* Rejects values that would change what is computed. Some are outside the member about the model,
- * or within the object about rotary positions. */
+ * or within the objects about rotary positions. */
 static void check_guards(struct whole_translation *t) {
   const struct whole_family *f = t->family;
-  const json_t *const places[] = {t->config, t->of->config,
-                                  json_object_get(t->config, "rope_parameters")};
+  const json_t *rope = json_object_get(t->config, "rope_parameters");
+  const json_t *const places[] = {t->config, t->of->config, rope,
+                                  json_object_get(rope, "full_attention"),
+                                  json_object_get(rope, "sliding_attention")};
   const size_t head_size = head_size_of(t);
   for (size_t i = 0; i < guard_count(); i++) {
     const struct guard *g = guard_at(i);
     if (g->models == GUARD_NO_MODEL) continue;
     if (g->family && strcmp(g->family, f->name) != 0) continue;
-    if (g->but && strcmp(g->but, f->name) == 0) continue;
+    if (g->kinds && reads_kinds(f->keys, g->key)) continue;
     if (g->models && (g->models == GUARD_DECODERS) != f->decodes) continue;
     if (g->rotary && f->rotary) continue;
     if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;

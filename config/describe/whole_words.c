@@ -48,6 +48,7 @@ enum status whole_words_init(struct whole_words *w, struct error *e) {
 void whole_words_free(struct whole_words *w) {
   json_decref(w->words);
   json_decref(w->from);
+  free(w->second);
   *w = (struct whole_words){0};
 }
 
@@ -173,10 +174,7 @@ size_t whole_words_group(const struct whole_words *w, size_t layer) {
 }
 
 unsigned whole_words_kind(const struct whole_words *w, size_t layer) {
-  if (w->kinds < 2) return 0;
-  return w->layer_types
-             ? whole_words_is_kind(json_array_get(w->layer_types, layer), "sliding_attention")
-             : layer >= w->second_from;
+  return w->second && w->second[layer];
 }
 
 /* --- errors --- */

@@ -25,6 +25,7 @@ struct whole_layer_kind {
   size_t window; /* as in struct stack_kind */
   double rope_base;
   struct layer_stretch rope_stretch;
+  bool unrotated; /* no rotary positions, although the family has them */
 };
 
 struct whole_words {
@@ -36,12 +37,9 @@ struct whole_words {
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
   struct whole_layer_kind kind[STACK_KINDS]; /* of all layers, if there is only one */
-  unsigned kinds;                            /* 0 is read as 1; of two, the second is that of: */
-  const json_t *layer_types; /* layers that this list of config.json calls "sliding_attention"; or,
-                                if it is NULL: */
-  size_t second_from;        /* layers from this one on */
-  bool both_ways;            /* a family of decoders attends to later rows, too: it is an encoder */
-  bool has_types;            /* of tokens */
+  bool *second;   /* [DEFINITION_LAYER_MAX + 1] layers of the second kind; NULL: there are none */
+  bool both_ways; /* a family of decoders attends to later rows, too: it is an encoder */
+  bool has_types; /* of tokens */
   size_t types;
   size_t embedded; /* the size of a row of the table of tokens */
   /* Layers that share parameters, in a family of such: layer i of config.json stands for `inner`

@@ -12,8 +12,11 @@ static const struct whole_keys gpt2_keys = {.own = {"n_layer", "n_head", "n_inne
   .own = {"num_hidden_layers", "num_attention_heads", "intermediate_size"},                      \
   .width = "hidden_size", .head_size = "head_dim", .kv_heads = "num_key_value_heads",            \
   .vocabulary = "vocab_size", .positions = "max_position_embeddings", .rope_base = "rope_theta", \
-  .epsilon = "rms_norm_eps"
+  .epsilon = "rms_norm_eps", .window = "sliding_window"
 static const struct whole_keys llama_keys = {LLAMA_KEYS, .activation = "hidden_act"};
+static const struct whole_keys smollm3_keys = {LLAMA_KEYS, .activation = "hidden_act",
+                                               .rotated = "no_rope_layers",
+                                               .unrotated_every = "no_rope_layer_interval"};
 static const struct whole_keys gemma_keys = {LLAMA_KEYS, .activation = "hidden_activation",
                                              .activation_open = true};
 
@@ -71,6 +74,13 @@ const struct whole_family whole_family_llama = {
     .decodes = true,
     .keys = &llama_keys,
 };
+static const struct whole_family smollm3 = {
+    .name = "smollm3",
+    LLAMA_NAMES,
+    .bare_classes = "score",
+    .decodes = true,
+    .keys = &smollm3_keys,
+};
 static const struct whole_family gemma = {
     .name = "gemma",
     LLAMA_NAMES,
@@ -90,5 +100,5 @@ static const struct whole_family eurobert = {
 };
 
 const struct whole_family *const whole_families_decoders[] = {
-    &whole_family_gpt2, &whole_family_llama, &gemma, &eurobert, NULL,
+    &whole_family_gpt2, &whole_family_llama, &smollm3, &gemma, &eurobert, NULL,
 };

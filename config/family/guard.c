@@ -25,9 +25,9 @@ static const struct guard guards[] = {
     {KEY("rope_parameters", "null"), NO_MODEL, .layers = GUARD_TURNS},
     {KEY("rotary_pct", "1"), .layers = GUARD_ROTARY},
     {KEY("rotary_emb_base", "20000"), .family = "jina_v3"},
-    {KEY("no_rope_layers", "1"), .value = GUARD_EACH, .layers = GUARD_ROTARY},
+    {KEY("no_rope_layers", "1"), .value = GUARD_EACH, .kinds = true, .layers = GUARD_ROTARY},
 
-    {KEY("sliding_window", "null"), .moot = "use_sliding_window", .but = "llama",
+    {KEY("sliding_window", "null"), .moot = "use_sliding_window", .kinds = true,
      .layers = GUARD_REACH},
     {KEY("layer_types", "\"full_attention\""), .value = GUARD_EACH, NO_MODEL, .layers = GUARD_KIND},
     {KEY("attention_chunk_size", "null"), .value = GUARD_OFF, .layers = GUARD_REACH},

@@ -44,8 +44,8 @@ struct guard {
 
   const char *family; /* of models; NULL: any */
   enum guard_models models;
-  const char *but;  /* a family that supports other values too; NULL: none */
   bool rotary;      /* families with rotary positions support other values too */
+  bool kinds;       /* and so do families that read the key for their kinds of layers */
   const char *moot; /* a key that, if false, makes this one ineffective; NULL: none */
 
   enum guard_layers layers;

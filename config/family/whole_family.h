@@ -36,7 +36,15 @@ struct whole_keys {
   struct whole_side_keys decoder; /* of the decoder with an encoder: NULL is the same key, */
   bool follows;                   /* and by default it has the value of `own` */
   const char *width, *head_size, *vocabulary, *types, *positions;
-  const char *kv_heads, *rope_base;
+  const char *kv_heads;
+  /* The base of rotary positions; and that of layers with a window: NULL is the same. */
+  const char *rope_base, *rope_near;
+  /* The window, and a number n: of n layers in a row, one has no window. If the file has a list
+   * layer_types, that says which layers have a window. */
+  const char *window, *full_every;
+  /* A list with 0 for each layer without rotary positions; if it is missing, a number n: each nth
+   * layer has none. */
+  const char *rotated, *unrotated_every;
   const char *epsilon, *activation;
   const char *buckets, *distance; /* of relative positions */
   const char *embedded;           /* the size of a row of the table of tokens */

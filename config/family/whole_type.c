@@ -13,7 +13,8 @@
   .end = 2, .pad = -1, .forced_end = -1
 #define QWEN                                                                                    \
   .family = "llama", .rope_base = 10000, .epsilon = 1e-6, .activation = "silu", .untied = true, \
-  .windows = true, .window_asked = true, .window = 4096, .both_ways = true, NO_TOKENS
+  .windows = true, .window_asked = true, .window = 4096, .window_from = 28, .both_ways = true,  \
+  NO_TOKENS
 #define OTHER .why = "is not supported: it computes something else than similar models"
 
 static const struct whole_type types[] = {
@@ -203,6 +204,17 @@ static const struct whole_type types[] = {
     {.name = "ministral", LLAMA, .untied = true, .windows = true, .window = 4096},
     {.name = "qwen2", QWEN},
     {.name = "qwen3", QWEN, .head_size = 128, .head_norms = true},
+    {.name = "smollm3",
+     .family = "smollm3",
+     .rope_base = 2000000,
+     .epsilon = 1e-6,
+     .activation = "silu",
+     .window_asked = true,
+     .unrotated_every = 4,
+     .begin = 128000,
+     .end = 128001,
+     .pad = 128004,
+     .forced_end = -1},
     {.name = "gemma",
      .family = "gemma",
      .heads = 16,

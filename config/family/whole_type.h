@@ -14,19 +14,26 @@ struct whole_type {
   const char *why;
   size_t heads;           /* 0: those of the tensors */
   size_t head_size;       /* 0: the width divided by the heads */
-  double rope_base;       /* of a family with rotary positions */
+  double rope_base;       /* of a family with rotary positions, */
+  double rope_near;       /* and of its layers with a window if they have another one */
   double epsilon;         /* of norms */
   const char *activation; /* name in config.json */
   bool scaled_embedding;
-  bool head_norms;       /* queries and keys are normalized in each head */
-  bool both_ways;        /* use_bidirectional_attention makes an encoder of a decoder */
-  bool windows;          /* sliding_window is supported; */
-  bool window_asked;     /* it is ignored unless use_sliding_window is true */
-  size_t window;         /* default of sliding_window; 0: none */
-  bool untied;           /* the output has its own matrix */
-  bool may_part;         /* it has share_encoder_decoder_embeddings and decoder_vocab_size */
-  bool pad_banned;       /* the padding token is never generated */
-  bool first_behind_pad; /* positions begin after the padding token */
+  bool head_norms;        /* queries and keys are normalized in each head */
+  bool both_ways;         /* use_bidirectional_attention makes an encoder of a decoder */
+  bool windows;           /* the key of the window is supported; */
+  bool window_asked;      /* it is ignored unless use_sliding_window is true */
+  bool window_halved;     /* in both directions: a row attends to half as many on each side */
+  size_t window;          /* default of the window; 0: none */
+  size_t window_from;     /* default of max_window_layers, the first layer with a window; 0: the key
+                             is ignored */
+  size_t full_every;      /* default of the key of that name; 0: all layers have a window */
+  bool full_first;        /* the first of these layers has no window; else the last */
+  size_t unrotated_every; /* default of the key of that name */
+  bool untied;            /* the output has its own matrix */
+  bool may_part;          /* it has share_encoder_decoder_embeddings and decoder_vocab_size */
+  bool pad_banned;        /* the padding token is never generated */
+  bool first_behind_pad;  /* positions begin after the padding token */
   size_t first_position;
   int64_t begin, end, pad, forced_end; /* tokens; -1: none */
 };

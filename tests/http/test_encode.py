@@ -17,7 +17,7 @@ from support import MODE, ROOT, Case, Raw, Server, ServerCase, attend, chunked, 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "models")
 FOLDERS = sorted(name for name in os.listdir(GOLDEN)
                  if os.path.exists(os.path.join(GOLDEN, name, "cases.json")))
-DECODERS = [name for name in FOLDERS if name.startswith(("gpt2", "llama", "min", "mistral", "qwen"))
+DECODERS = [name for name in FOLDERS if name.startswith(("gpt2", "llama", "min", "mistral", "qwen", "smol"))
             and not any(word in name for word in ("bidirectional", "-cls", "-tags"))]
 ALL_DECODERS = (*DECODERS, "narrow")
 SAFETENSORS = "application/x-safetensors"

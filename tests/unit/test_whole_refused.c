@@ -322,6 +322,16 @@ static void what_a_decoder_says(void **state) {
                     "config.json: layer_types: needs an array, not a string");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"layer_types\":[\"linear\"]}",
                     "config.json: layer_types: only \"full_attention\" and");
+  config_is_refused(p, "smollm3-a", "{\"no_rope_layers\":[1,1,1,2]}",
+                    "config.json: no_rope_layers: entry 3: must be 0 or 1");
+  config_is_refused(p, "smollm3-a", "{\"no_rope_layers\":[1,1,1]}",
+                    "config.json: no_rope_layers: has 3 entries for 4 layers");
+  config_is_refused(p, "smollm3-a", "{\"no_rope_layers\":7}",
+                    "config.json: no_rope_layers: needs an array, not");
+  config_is_refused(p, "smollm3-b", "{\"no_rope_layer_interval\":0}",
+                    "config.json: no_rope_layer_interval: needs an integer from 1");
+  config_is_refused(p, "smollm3-a", "{\"use_sliding_window\":true,\"sliding_window\":4}",
+                    "config.json: sliding_window: has an unsupported value");
   config_is_refused(p, "qwen2-a", "{\"use_sliding_window\":true,\"sliding_window\":0}",
                     "config.json: sliding_window: needs an integer from 1");
   config_is_refused(p, "qwen2-a", "{\"model_type\":\"qwen3\",\"head_dim\":8}",
@@ -369,8 +379,7 @@ static void what_a_decoder_says(void **state) {
                     "rope_scaling: has an unsupported kind");
   config_is_refused(p, "llama-b",
                     "{\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\"}}}",
-                    "config.json: rope_parameters: full_attention: parameters for each kind of "
-                    "layer are not supported");
+                    "config.json: rope_parameters: full_attention: all layers of this model");
   config_is_refused(p, "llama-b", "{\"rope_parameters\":{\"rope_type\":\"longrope\"}}",
                     "config.json: rope_parameters: has an unsupported kind");
   config_is_refused(
