@@ -39,10 +39,15 @@ enum score {
 
 /* Context extension of rotary positions: angles are divided by `factor`. If `positions` is above 0,
  * only slow pairs are: those with fewer than `low` rotations in that many positions. Pairs with
- * more than `high` rotations stay; between these bounds the two are interpolated. */
+ * more than `high` rotations stay; between these bounds the two are interpolated.
+ *
+ * If `trained` is above 0, the base follows the length of an item instead. Of an item with n keys,
+ * where n is above `trained`, it is base (factor n / trained - (factor - 1))^(d / (d - 2)). Such a
+ * layer has no KV cache, whose keys would have to be made again with each new row; d is above 2. */
 struct layer_stretch {
   double factor; /* 0 is read as 1 */
   double low, high, positions;
+  size_t trained;
 };
 
 struct layer_shape {

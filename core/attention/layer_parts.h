@@ -9,6 +9,7 @@
 
 #include "core/attention/layer_program.h"
 #include "core/attention/sight.h"
+#include "core/base/size.h"
 #include "core/kernel/gathered.h"
 
 struct layer {
@@ -201,8 +202,21 @@ size_t strip_floats(const struct layer *l, unsigned role); /* scratch of a proje
 /* Sets l->rotary; e->status on failure. layer_free frees it. */
 void rotary_make(struct layer *l, struct error *e);
 
+/* Numbers of a row of frequencies: a kernel reads whole vectors of them. */
+static inline size_t rotary_pairs(const struct layer *l) {
+  return size_round_up(l->shape.head_size / 2, KERNEL_LANES_MAX) + 1;
+}
+
+/* The length that the frequencies of an item with so many keys depend on; 0: they are those of all
+ * items. */
+size_t rotary_length(const struct layer *l, size_t keys);
+
+/* The frequencies of that length, [rotary_pairs]: the layer's, or made in `room`. */
+const double *rotary_frequencies(const struct layer *l, size_t length, double *room);
+
 /* Computes the cosines, then the sines, of a position's angles: [head size]. */
-void rotary_angles(const struct layer *l, int64_t position, float *angle);
+void rotary_angles(const struct layer *l, const double *frequencies, int64_t position,
+                   float *angle);
 
 /* Relative positions: the layer's table or slopes, and for each call a line of numbers per item, in
  * the heads that the call needs, which STEP_LOOK fills. relative_make sets e->status on failure. */

@@ -174,6 +174,7 @@ struct strip {
   struct strip_stretch stretch[GATHERED_ROWS];
   struct gathered_part gathered[GATHERED_ROWS]; /* their rows, by number over all items */
   float *angle;                /* [ANGLES, head size] with rotary positions; see rotary_angles */
+  double *frequency;           /* room for those of an item, if the layer's are not for all */
   float *input;                /* [tile rows, in] */
   float *product;              /* scratch of products */
   struct gemm_input quantized; /* of these rows, if the role before has quantized them */
@@ -183,6 +184,8 @@ struct strip {
   /* Positions repeat: those of an item's queries with its keys, those of an item with the next one.
    * So angles are stored, those of position p in place p modulo ANGLES. */
   int64_t angle_of[ANGLES]; /* the position whose angles are in this place, or ANGLE_NONE */
+  size_t length;            /* they are those of items of this length; see rotary_length */
+  const double *by;         /* frequencies of that length */
 };
 
 static struct gemm *second_matrix(const struct layer *l, unsigned role) {
@@ -193,7 +196,7 @@ static size_t whole_lines(size_t floats) { return size_round_up(floats, 16); }
 
 /* The first float of each array of a strip in its scratch, and the size of all. */
 struct strip_layout {
-  size_t input, product, heads, compared, all;
+  size_t frequency, input, product, heads, compared, all;
 };
 
 /* The angles come first: they serve more than one role. */
@@ -201,7 +204,9 @@ static struct strip_layout layout_of(const struct layer *l, unsigned role) {
   const struct gemm *first = l->matrix[role], *second = second_matrix(l, role);
   const size_t rows = l->tile_rows[role], out = role_heads(l, role) * role_head_size(l, role);
   struct strip_layout at;
-  at.input = l->rotary ? ANGLES * whole_lines(l->shape.head_size) : 0;
+  const size_t doubles = l->shape.rope_stretch.trained > 0 ? rotary_pairs(l) : 0;
+  at.frequency = l->rotary ? ANGLES * whole_lines(l->shape.head_size) : 0;
+  at.input = at.frequency + whole_lines(doubles * (sizeof(double) / sizeof(float)));
   at.product = at.input + rows * whole_lines(role_in(l, role));
   at.heads = at.product + (first ? gemm_scratch_floats(first, rows) : 0);
   at.compared = at.heads + (second ? whole_lines(rows * out) : 0);
@@ -360,10 +365,19 @@ static const float *angles_from(struct strip *s, int64_t p, size_t rows) {
   const size_t size = s->l->shape.head_size, first = angle_place(p);
   for (size_t i = 0; i < rows; i++) {
     int64_t *at = &s->angle_of[first + i];
-    if (*at != p + (int64_t)i) rotary_angles(s->l, p + (int64_t)i, s->angle + (first + i) * size);
+    if (*at != p + (int64_t)i)
+      rotary_angles(s->l, s->by, p + (int64_t)i, s->angle + (first + i) * size);
     *at = p + (int64_t)i;
   }
   return s->angle + first * size;
+}
+
+/* Makes the stored angles those of items of a length; the ones of another length are forgotten. */
+static void set_length(struct strip *s, size_t length) {
+  if (s->by && s->length == length) return;
+  s->length = length;
+  s->by = rotary_frequencies(s->l, length, s->frequency);
+  for (size_t i = 0; i < ANGLES; i++) s->angle_of[i] = ANGLE_NONE;
 }
 
 static void rotate_heads(struct strip *s, size_t stretch) {
@@ -371,6 +385,7 @@ static void rotate_heads(struct strip *s, size_t stretch) {
   struct gathered_part *r = &s->gathered[stretch];
   const size_t size = s->l->shape.head_size;
   const struct strip_heads heads = heads_of(s);
+  set_length(s, rotary_length(s->l, t->call->geometry->item[t->item].k));
   for (size_t row = 0, rows; row < r->rows; row += rows) {
     const int64_t position = position_of(s, t, r->row + row);
     rows = size_min(r->rows - row, ANGLES - angle_place(position));
@@ -504,6 +519,7 @@ static void flush_strip(struct strip *s) {
     for (size_t i = 0; i < s->parts; i++) add_stretches(s, &s->part[i]);
     const struct strip_layout at = layout_of(s->l, s->role);
     s->angle = s->scratch;
+    s->frequency = (double *)(s->scratch + at.frequency);
     s->input = s->scratch + at.input;
     s->product = s->scratch + at.product;
     s->heads = s->scratch + at.heads;
@@ -551,7 +567,7 @@ static void compute_rows(const struct step *step, const struct span *span, void 
   strip.l = s->at.layer;
   strip.scratch = scratch;
   strip.rows = strip.parts = 0;
-  for (size_t i = 0; strip.l->rotary && i < ANGLES; i++) strip.angle_of[i] = ANGLE_NONE;
+  strip.by = NULL;
   while (run_next_unit(&left, &u)) {
     const struct call *c = call_of(s, u.run);
     for (size_t i = u.item; i < u.item + u.items; i++) {

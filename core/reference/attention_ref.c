@@ -165,7 +165,9 @@ static void project(struct ref_work *r, enum role role) {
       }
       if (s->rope_base != 0) {
         const double offset = role == ROLE_QUERY ? (double)r->item->offset : 0;
-        ref_rotate(y, s->head_size, s->rope_base, &s->rope_stretch, (double)row + offset);
+        const double base =
+            ref_base(s->rope_base, s->head_size, &s->rope_stretch, (double)r->item->k);
+        ref_rotate(y, s->head_size, base, &s->rope_stretch, (double)row + offset);
         check_range(r, y, s->head_size);
       }
       make_side(r, role, y, side_at(r, role, row, head));

@@ -98,12 +98,18 @@ int32_t ref_draw(const double *weight, size_t n, double u) {
  * with `positions` only if the wavelength is long compared with the original context length. */
 static double frequency(double base, double exponent, const struct layer_stretch *s) {
   const double plain = pow(base, exponent), wave = 2 * M_PI / plain;
-  if (s->factor == 0) return plain;
+  if (s->factor == 0 || s->trained > 0) return plain;
   if (s->positions == 0) return plain / s->factor;
   if (wave < s->positions / s->high) return plain;
   if (wave > s->positions / s->low) return plain / s->factor;
   const double smooth = (s->positions / wave - s->low) / (s->high - s->low);
   return (1 - smooth) * plain / s->factor + smooth * plain;
+}
+
+double ref_base(double base, size_t d, const struct layer_stretch *s, double n) {
+  const double trained = (double)s->trained, size = (double)d;
+  if (s->trained == 0 || n <= trained) return base;
+  return base * pow(1 + s->factor * (n / trained - 1), size / (size - 2));
 }
 
 void ref_rotate(double *x, size_t d, double base, const struct layer_stretch *s, double position) {

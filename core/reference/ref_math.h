@@ -53,6 +53,9 @@ int32_t ref_draw(const double *weight, size_t n, double u);
 
 /* --- positions --- */
 
+/* The base of rotary positions in an item with n keys, which may follow n. */
+double ref_base(double base, size_t d, const struct layer_stretch *s, double n);
+
 /* Rotary positions: rotates each pair (x[t], x[t + d/2]) by the angle position * base^(-2t/d). */
 void ref_rotate(double *x, size_t d, double base, const struct layer_stretch *s, double position);
 

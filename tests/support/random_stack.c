@@ -35,10 +35,14 @@ static struct stack_norm draw_norm(struct random_stack *s, bool shift, uint64_t 
 }
 
 /* Now and then longer waves: all of them, or those that a model of some tens of rows would not
- * have seen whole. */
+ * have seen whole, or a base that follows the length of an item. */
 static void draw_stretch(struct layer_shape *h, uint64_t state) {
   if (random_often(&state, 60)) return;
   h->rope_stretch.factor = 1 + (double)random_below(&state, 30) / 4;
+  if (h->head_size > 2 && random_often(&state, 40)) {
+    h->rope_stretch.trained = 1 + random_below(&state, 20);
+    return;
+  }
   if (random_often(&state, 30)) return;
   h->rope_stretch.low = 1;
   h->rope_stretch.high = 2 + (double)random_below(&state, 3);

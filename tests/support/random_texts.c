@@ -11,6 +11,8 @@ void random_decoder(struct random_stack *s, uint64_t *state, struct random_stack
                     size_t tokens) {
   random_stack_init(s, state, kind);
   s->form.causal = true;
+  for (unsigned i = 0; i < STACK_KINDS; i++)
+    s->form.kind[i].self.rope_stretch.trained = 0; /* not with a KV cache */
   random_stack_draw_output(s, *state, tokens ? tokens : 1 + random_below(state, 40));
   random_stack_remake(s);
   must(stack_can_generate(s->stack));

@@ -167,6 +167,51 @@ static void rows_are_turned_alike_wherever_they_are(void **unused) {
   bench_done(&b);
 }
 
+/* The base follows the length of each item, whatever is beside it. A pair of numbers of an item of
+ * n keys turns by (base (factor n / trained - factor + 1)^2)^(-1/2): 4 / (4 - 2) is 2. */
+static void a_base_may_follow_the_length_of_an_item(void **unused) {
+  (void)unused;
+  enum { ITEMS = 5, SIZE = 4, TRAINED = 8 };
+  static const size_t lengths[ITEMS] = {TRAINED, TRAINED + 1, 3, 40, TRAINED + 1};
+  struct bench b;
+  struct error e = {0};
+  struct layer_shape shape = rotary_shape(1, SIZE, 100);
+  shape.rope_stretch = (struct layer_stretch){.factor = 2, .trained = TRAINED};
+  bench_init(&b, &shape, NULL, 64, 64);
+  float rows[2 * 64 * SIZE];
+  for (size_t i = 0; i < 2 * 64 * SIZE; i++) rows[i] = i % SIZE % 2 && i % SIZE < 2;
+  struct layer_run *beside = call_again(b.c, &b.a);
+  beside->geometry.items = ITEMS;
+  beside->geometry.item = arena_alloc(&b.a, ITEMS, sizeof *beside->geometry.item, &e);
+  beside->geometry.q_rows = beside->geometry.k_rows = 0;
+  for (size_t i = 0; i < ITEMS; i++) {
+    const size_t at = beside->geometry.q_rows;
+    beside->geometry.item[i] =
+        (struct item){.q = lengths[i], .k = lengths[i], .q_row = at, .k_row = at};
+    beside->geometry.q_rows = beside->geometry.k_rows += lengths[i];
+  }
+  beside->call.queries = beside->call.keys = beside->call.values = rows;
+  assert_int_equal(layer_prepare(b.l.layer, beside, &b.a, &e), STATUS_OK);
+  compute(b.l.layer, beside, 1e12);
+  for (size_t n = 0, at = 0; n < ITEMS; at += lengths[n] * lengths[n], n++) {
+    struct layer_run *alone = call_again(b.c, &b.a);
+    const size_t k = lengths[n];
+    alone->geometry.item[0].q = alone->geometry.item[0].k = k;
+    alone->geometry.q_rows = alone->geometry.k_rows = k;
+    alone->call.queries = alone->call.keys = alone->call.values = rows;
+    assert_int_equal(layer_prepare(b.l.layer, alone, &b.a, &e), STATUS_OK);
+    compute(b.l.layer, alone, 1e5);
+    if (!agrees_with_twin(&b.l, alone, &e)) fail_msg("%s", e.detail);
+    assert_memory_equal(alone->call.weights, beside->call.weights + at, k * k * sizeof(float));
+    const double longer = k > TRAINED ? 2 * (double)k / TRAINED - 1 : 1;
+    for (size_t i = 0; i < k; i++)
+      for (size_t j = 0; j < k; j++)
+        near(score_of(alone->call.weights[i * k + j]), cos(((double)i - (double)j) * 0.1 / longer),
+             1e-6);
+  }
+  bench_done(&b);
+}
+
 /* Two numbers that are none too large make one that is, half a quarter turn on. */
 static void what_turns_beyond_float_is_told(void **unused) {
   (void)unused;
@@ -381,6 +426,7 @@ int main(void) {
       cmocka_unit_test(halves_are_paired),
       cmocka_unit_test(angles_may_be_huge),
       cmocka_unit_test(rows_are_turned_alike_wherever_they_are),
+      cmocka_unit_test(a_base_may_follow_the_length_of_an_item),
       cmocka_unit_test(what_turns_beyond_float_is_told),
       cmocka_unit_test(t5s_buckets_are_right),
       cmocka_unit_test(whole_powers_begin_a_bucket),
