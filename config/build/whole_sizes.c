@@ -91,8 +91,9 @@ static void drop_table(const struct whole_sizing *z, enum whole_role role) {
 }
 
 static unsigned usual_places(const struct whole_family *f) {
-  const unsigned attended =
-      (f->relative ? WHOLE_PLACES_RELATIVE : 0U) | (f->rotary ? WHOLE_PLACES_ROTARY : 0U);
+  const unsigned attended = (f->relative ? WHOLE_PLACES_RELATIVE : 0U) |
+                            (f->rotary ? WHOLE_PLACES_ROTARY : 0U) |
+                            (f->alibi ? WHOLE_PLACES_ALIBI : 0U);
   const unsigned embedded = f->positions == POSITIONS_NONE      ? 0
                             : f->positions == POSITIONS_LEARNED ? WHOLE_PLACES_LEARNED
                                                                 : WHOLE_PLACES_SINUSOID;
@@ -178,6 +179,7 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   if (z->stack->places & WHOLE_PLACES_ROTARY && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
+  s->alibi = z->stack->places & WHOLE_PLACES_ALIBI;
   if (!(z->stack->places & WHOLE_PLACES_RELATIVE)) {
     drop_table(z, WHOLE_RELATIVE);
     return STATUS_OK;

@@ -82,10 +82,11 @@ static void read_norm(struct whole_settings *s, const json_t *json, struct error
 /* Reads the ways to encode positions: a word, or a list of one of the embedding and one of the
  * attention. */
 static void read_places(struct whole_settings *s, const json_t *json, struct error *e) {
-  static const char *const words[] = {"none", "sinusoid", "learned", "rotary", "relative", NULL};
+  static const char *const words[] = {"none",     "sinusoid", "learned", "rotary",
+                                      "relative", "alibi",    NULL};
   enum {
     EMBEDDED = WHOLE_PLACES_SINUSOID | WHOLE_PLACES_LEARNED,
-    ATTENDED = WHOLE_PLACES_ROTARY | WHOLE_PLACES_RELATIVE
+    ATTENDED = WHOLE_PLACES_ROTARY | WHOLE_PLACES_RELATIVE | WHOLE_PLACES_ALIBI
   };
   const json_t *said = json_object_get(json, "positions");
   unsigned embedded = 0, attended = 0;
@@ -104,7 +105,7 @@ static void read_places(struct whole_settings *s, const json_t *json, struct err
     }
   if (json_array_size(said) != 2 || embedded != 1 || attended != 1)
     error_set(e, STATUS_CONFIG,
-              "positions: a list needs sinusoid or learned, and rotary or relative");
+              "positions: a list needs sinusoid or learned, and rotary, relative or alibi");
 }
 
 /* --- classes --- */

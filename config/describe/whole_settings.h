@@ -36,7 +36,8 @@ enum {
   WHOLE_PLACES_SINUSOID = 1 << 1,
   WHOLE_PLACES_LEARNED = 1 << 2,
   WHOLE_PLACES_ROTARY = 1 << 3,
-  WHOLE_PLACES_RELATIVE = 1 << 4
+  WHOLE_PLACES_RELATIVE = 1 << 4,
+  WHOLE_PLACES_ALIBI = 1 << 5
 };
 
 /* The sizes that each stack has; 0: not given. */

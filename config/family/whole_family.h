@@ -122,6 +122,7 @@ struct whole_family {
   bool shrunk;    /* the input of a tied matrix of the logits is scaled by 1 / sqrt(d) */
   bool shared;    /* layers of a group have the same parameters */
   bool relative;  /* positions are a table of distances; that of layer 0 is for all */
+  bool alibi;     /* positions are ALiBi */
   enum stack_vectors class_vectors; /* read by a classifier of texts; 0: the first row, or the last
                                        one of a decoder */
   const char *class_activation;     /* follows the first layer of a classifier; NULL: tanh */

@@ -50,6 +50,7 @@ class Pieces(FolderCase):
                   "sentence": {"transformer": os.path.join(cls.folder, "sentence")},
                   "drawn": dict(DRAWN, kind="encoder", classes=3), "untied": dict(DRAWN, kind="decoder", tie_output=False),
                   "relative": dict(DRAWN, kind="seq2seq", positions="relative", decoder={"layers": 1}),
+                  "alibi": dict(DRAWN, kind="decoder", positions=["learned", "alibi"], max_positions=9),
                   "short": {"transformer": os.path.join(GOLDEN, "bert-b"), "layers": 1},
                   "half": {"transformer": os.path.join(GOLDEN, "t5-b"), "kind": "encoder"},
                   "layer": {"random": {"seed": 1}, "query_size": 4, "heads": 2}}

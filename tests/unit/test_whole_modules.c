@@ -339,6 +339,11 @@ static void drawn_models_have_what_is_said(void **unused) {
   m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":\"relative\"}", ".");
   assert_int_equal(m->whole->part[1].model.shape.relative_buckets, 32);
   model_free(m);
+  m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":\"alibi\"}", ".");
+  assert_true(m->whole->part[1].model.shape.alibi);
+  assert_int_equal(m->whole->part[1].model.shape.relative_buckets, 0);
+  assert_int_equal(stack_form(whole_reader(m->whole))->embedding.positions, POSITIONS_NONE);
+  model_free(m);
   m = load_well(DRAWN ",\"kind\":\"encoder\",\"positions\":[\"sinusoid\",\"rotary\"]}", ".");
   f = stack_form(whole_reader(m->whole));
   assert_int_equal(f->embedding.positions, POSITIONS_INTERLEAVED);

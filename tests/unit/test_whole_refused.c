@@ -37,7 +37,7 @@ static void definitions(void **unused) {
   ill("{\"transformer\":\"x\",\"norm\":\"mid\"}", "norm: \"mid\" is not one of post, pre");
   ill("{\"transformer\":\"x\",\"norm_eps\":0}", "norm_eps: needs a number from 1e-30 to 1");
   ill("{\"transformer\":\"x\",\"activation\":\"tanh\"}", "activation: \"tanh\" is not one of relu");
-  ill("{\"transformer\":\"x\",\"positions\":\"alibi\"}", "positions: \"alibi\" is not one of none");
+  ill("{\"transformer\":\"x\",\"positions\":\"alib\"}", "positions: \"alib\" is not one of none");
   static const char *const sets[] = {"[]",
                                      "[\"learned\"]",
                                      "[\"learned\",\"sinusoid\"]",
@@ -47,7 +47,7 @@ static void definitions(void **unused) {
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
     char definition[100];
     snprintf(definition, sizeof definition, "{\"transformer\":\"x\",\"positions\":%s}", sets[i]);
-    ill(definition, "positions: a list needs sinusoid or learned, and rotary or relative");
+    ill(definition, "positions: a list needs sinusoid or learned, and rotary, relative or alibi");
   }
   ill("{\"transformer\":\"x\",\"begin\":-1}", "begin: needs a token");
   ill("{\"transformer\":\"x\",\"end\":[1,null]}", "end: null is no token of a list");
