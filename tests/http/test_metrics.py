@@ -62,11 +62,11 @@ class Metrics(Case):
         values = self.scrape().values("attend_rejected_total", "reason")
         self.assertEqual({r for r, n in values.items() if n}, {reason} if count else set())
 
-    def aborted(self, phase):
-        """One client has left, in this phase, and nothing counts as rejected."""
-        self.reaches(1, "attend_client_aborts_total", phase=phase)
+    def aborted(self, phase, clients=1):
+        """So many clients have left, all in this phase, and nothing counts as rejected."""
+        self.reaches(clients, "attend_client_aborts_total", phase=phase)
         now = self.scrape()
-        self.assertEqual(now.value("attend_client_aborts_total"), 1)
+        self.assertEqual(now.value("attend_client_aborts_total"), clients)
         self.assertEqual(now.value("attend_rejected_total"), 0)
 
 
@@ -331,6 +331,7 @@ def unread(server):
 
 def reset(s):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
 
 
 class Aborts(Metrics):
@@ -344,14 +345,16 @@ class Aborts(Metrics):
         self.assertEqual(self.scrape().value("attend_http_requests_total", code=499), 1)
 
     def test_in_the_queue(self):
+        """One client resets its connection. The other closes its sending half, which counts the same."""
         self.start("--workers", "1", "--merge=false")
         with contextlib.ExitStack() as stack:
-            first, second = (Rejections.busy(self, stack, 1))
+            first, second, third = Rejections.busy(self, stack, 2)
             reset(second.socket)
-            second.socket.close()
-            self.aborted("queue")
+            third.socket.shutdown(socket.SHUT_WR)
+            self.aborted("queue", 2)
             self.assertEqual(first.answer().status, 200)
-        self.assertEqual(self.scrape().value("attend_http_requests_total", code=499), 1)
+            self.assertIsNone(third.answer())
+        self.assertEqual(self.scrape().value("attend_http_requests_total", code=499), 2)
 
     def test_in_the_answer(self):
         self.start()
