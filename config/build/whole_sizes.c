@@ -326,7 +326,7 @@ static enum status set_positions(const struct whole_sizing *z, struct error *e) 
     if (set_position_rows(z, e)) return e->status;
   } else {
     drop_table(z, WHOLE_POSITION);
-    if (s->family->rotary) s->positions = p->words.positions;
+    if (s->family->rotary || s->family->alibi) s->positions = p->words.positions;
   }
   const bool computed = m->positions != POSITIONS_LEARNED && m->positions != POSITIONS_NONE;
   if (computed && (s->form.width % 2 != 0 || s->form.width < 4))

@@ -254,7 +254,9 @@ enum status whole_translate(struct whole_words *w, const struct whole_documents 
   if (!name)
     return error_set(e, STATUS_CONFIG,
                      "config.json: no model_type; for a custom model set it to \"transformer\"");
-  w->type = whole_type_find(name);
+  w->type =
+      whole_type_find(name,
+                      json_string_value(json_object_get(of->config, "position_embedding_type")));
   if (!w->type) {
     char known[400];
     whole_type_list(known, sizeof known);

@@ -32,7 +32,12 @@ static const struct whole_keys vit_keys = {.own = {"num_hidden_layers", "num_att
                                            .epsilon = "layer_norm_eps",
                                            .activation = "hidden_act"};
 
-/* The masked language modeling head of RoBERTa. */
+/* The masked language modeling heads of BERT and RoBERTa. */
+#define MASKED_BERT                                                                            \
+  {                                                                                            \
+    .dense = "cls.predictions.transform.dense", .norm = "cls.predictions.transform.LayerNorm", \
+    .matrix = "cls.predictions.decoder", .bias = "cls.predictions.bias",                       \
+  }
 #define MASKED_ROBERTA                                                                   \
   {                                                                                      \
     .dense = "lm_head.dense", .norm = "lm_head.layer_norm", .matrix = "lm_head.decoder", \
@@ -56,17 +61,41 @@ const struct whole_family whole_family_bert = {
     .stem = {BERT_STEMS, [WHOLE_POOLER] = "pooler.dense"},
     .behind_pooler = "classifier",
     .bare_classes = "classifier",
-    .masked = {{.dense = "cls.predictions.transform.dense",
-                .norm = "cls.predictions.transform.LayerNorm",
-                .matrix = "cls.predictions.decoder",
-                .bias = "cls.predictions.bias"},
-               MASKED_ROBERTA},
+    .masked = {MASKED_BERT, MASKED_ROBERTA},
     .table = {"embeddings.word_embeddings"},
     .scope = {"embeddings.", "encoder.", "pooler."},
     .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
     .keys = &bert_keys,
     .bias = WHOLE_BIAS_ALWAYS,
     .positions = POSITIONS_LEARNED,
+};
+/* JinaBERT, as of jina-embeddings-v2. That of code also normalizes queries and keys. */
+static const struct whole_family jina = {
+    .name = "jina_bert",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .packed = {{"mlp.gated_layers.", 2, {WHOLE_GATE, WHOLE_UP}}},
+    .stem =
+        {"self.query", "self.key", "self.value",
+         "output.dense", [WHOLE_DOWN] = "mlp.wo", [WHOLE_NORM_SELF] = "attention.output.LayerNorm",
+         [WHOLE_NORM_FORWARD] = "mlp.layernorm", [WHOLE_TYPE] = "embeddings.token_type_embeddings",
+         [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm", [WHOLE_POOLER] = "pooler.dense",
+         CLASSIFIER},
+    .obstacle =
+        {"attention.self.layer_norm_q.weight",
+         "queries and keys are normalized over all heads, as in jina-embeddings-v2-base-code: "
+         "this is not supported"},
+    .behind_pooler = "classifier",
+    .bare_classes = "classifier",
+    .masked = {MASKED_BERT},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids", "embeddings.token_type_ids"},
+    .keys = &bert_keys,
+    .gated = true,
+    .alibi = true,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .unbiased = 1U << WHOLE_UP | 1U << WHOLE_GATE,
 };
 static const struct whole_family electra = {
     .name = "electra",
@@ -214,6 +243,6 @@ static const struct whole_family fixed = {
 };
 
 const struct whole_family *const whole_families_encoders[] = {
-    &whole_family_bert, &electra,           &albert, &mpnet, &jina3, &distilbert,
-    &whole_family_vit,  &whole_family_clip, &fixed,  NULL,
+    &whole_family_bert, &jina,  &electra, &albert, &mpnet, &jina3, &distilbert, &whole_family_vit,
+    &whole_family_clip, &fixed, NULL,
 };

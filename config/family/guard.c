@@ -34,6 +34,12 @@ static const struct guard guards[] = {
     {KEY("attention_type", "\"original_full\""), .layers = GUARD_REACH},
     {KEY("position_embedding_type", "\"absolute\""), .family = "bert", .layers = GUARD_POSITIONS},
 
+    {KEY("position_embedding_type", "\"alibi\""), .family = "jina_bert"},
+    {KEY("feed_forward_type", "\"geglu\""), .family = "jina_bert"},
+    {KEY("hidden_act", "\"gelu\""), .family = "jina_bert"},
+    {KEY("is_decoder", "false"), .family = "jina_bert"},
+    {KEY("add_cross_attention", "false"), .family = "jina_bert"},
+
     {KEY("attn_logit_softcapping", "null"), .layers = GUARD_LAYER},
     {KEY("clip_qkv", "null"), .value = GUARD_OFF, .layers = GUARD_LAYER},
     {KEY("alibi", "false"), .layers = GUARD_LAYER},

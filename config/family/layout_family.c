@@ -194,7 +194,7 @@ static bool share_names(const struct whole_family *a, const struct whole_family 
 }
 
 bool layout_family_fits(const struct layout_family *f, const char *type) {
-  const struct whole_type *whole = whole_type_find(type);
+  const struct whole_type *whole = whole_type_find(type, NULL);
   if (!f->names->keys || whole_type_has_layers(type, f->layout)) return true;
   if (!whole || !whole->family || whole->head_norms) return false;
   for (size_t i = 0; i < whole_family_count(); i++) {

@@ -90,6 +90,9 @@ struct whole_family {
   const char *stem[WHOLE_ROLES]; /* except WHOLE_TOKEN */
   const char *gated_up; /* name of WHOLE_UP if there is a gate; NULL: the same as without */
   struct whole_packed packed[WHOLE_PACKED_MOST]; /* of roles without a stem */
+  struct {
+    const char *stem, *why;
+  } obstacle; /* a tensor of layer 0 that is not supported, with its end, and the reason; or NULL */
   const char *table[WHOLE_TABLES_MOST]; /* of tokens: the first that exists; with `tied` the others
                                            are copies of it */
   const char *head;        /* name of the matrix of the logits, after the prefix or a part of it */

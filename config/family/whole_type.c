@@ -20,6 +20,16 @@
 static const struct whole_type types[] = {
     {.name = "transformer", .epsilon = 1e-5, .family = "plain", NO_TOKENS},
     {.name = "bert",
+     .variant = "alibi",
+     .family = "jina_bert",
+     .heads = 12,
+     .epsilon = 1e-12,
+     .activation = "gelu",
+     .begin = -1,
+     .end = -1,
+     .pad = 0,
+     .forced_end = -1},
+    {.name = "bert",
      .family = "bert",
      .heads = 12,
      .epsilon = 1e-12,
@@ -235,9 +245,12 @@ static const struct whole_type types[] = {
     {.name = "longt5", OTHER},
 };
 
-const struct whole_type *whole_type_find(const char *name) {
-  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-    if (strcmp(types[i].name, name) == 0) return &types[i];
+const struct whole_type *whole_type_find(const char *name, const char *variant) {
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    const char *own = types[i].variant;
+    if (strcmp(types[i].name, name) == 0 && (!own || (variant && strcmp(own, variant) == 0)))
+      return &types[i];
+  }
   return NULL;
 }
 
@@ -245,7 +258,7 @@ void whole_type_list(char *out, size_t size) {
   size_t used = 0;
   *out = '\0';
   for (size_t i = 0; i < sizeof types / sizeof *types && used < size; i++)
-    if (types[i].family)
+    if (types[i].family && !types[i].variant)
       used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", types[i].name);
 }
 

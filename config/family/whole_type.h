@@ -9,6 +9,8 @@
 /* A model_type of config.json, and the defaults of Hugging Face transformers for missing keys. */
 struct whole_type {
   const char *name;
+  const char *variant; /* what position_embedding_type says if there are several rows of the name;
+                          NULL: anything else */
   const char *family; /* NULL: not supported; `why` has the reason */
   const char *tower;  /* the member of config.json about the model; NULL: the whole document */
   const char *why;
@@ -38,8 +40,8 @@ struct whole_type {
   int64_t begin, end, pad, forced_end; /* tokens; -1: none */
 };
 
-/* The type of this name; NULL: unknown. */
-const struct whole_type *whole_type_find(const char *name);
+/* The type of this name, and of this variant, which may be NULL; NULL: unknown. */
+const struct whole_type *whole_type_find(const char *name, const char *variant);
 
 /* Is it a type that is not supported, but whose attention is that of a layout, except for what
  * config.json says? */

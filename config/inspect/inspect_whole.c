@@ -203,7 +203,7 @@ static bool is_expected(const struct whole_plan *p) {
   const struct whole_source *s = &p->source;
   const json_t *type = json_object_get(s->config, "model_type");
   if (type && !json_is_string(type)) return true;
-  if (s->modules || (type && whole_type_find(json_string_value(type)))) return true;
+  if (s->modules || (type && whole_type_find(json_string_value(type), NULL))) return true;
   /* A config.json that cannot be read. */
   char *config = s->file && !json_is_object(s->config)
                      ? file_beside(checkpoint_path(s->file), "config.json")

@@ -283,6 +283,7 @@ static void golden_models_are_answered(void **unused) {
                                         "mpnet-a",
                                         "mpnet-cls",
                                         "jina-v3-a",
+                                        "jina-bert-a",
                                         "electra-a",
                                         "albert-a",
                                         "albert-inner"};

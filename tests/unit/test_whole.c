@@ -55,6 +55,8 @@ static const struct golden golden[] = {
     {"electra-a", "electra", MODEL_ENCODER, 2, 3, 54, 2, 32, -1, -1, 0, -1},
     {"albert-a", "albert", MODEL_ENCODER, 4, 3, 54, 2, 32, 2, 3, 0, -1},
     {"albert-inner", "albert", MODEL_ENCODER, 6, 3, 54, 2, 32, 2, 3, 0, -1},
+    {"jina-bert-a", "jina_bert", MODEL_ENCODER, 2, 6, 40, 2, 8192, -1, -1, 0, -1},
+    {"jina-bert-cls", "jina_bert", MODEL_ENCODER, 2, 4, 40, 2, 8192, -1, -1, 0, -1},
     {"jina-v3-a", "jina_v3", MODEL_ENCODER, 2, 3, 54, 1, 64, 0, 2, 1, -1},
     {"qwen2-window", "llama", MODEL_DECODER, 3, 3, 58, 0, 64, 1, 14, -1, -1},
 };

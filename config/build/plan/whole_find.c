@@ -275,6 +275,16 @@ static enum status find_packed(const struct whole_finding *f, const struct whole
   return STATUS_OK;
 }
 
+/* Rejects a tensor that layers of a similar model have. */
+static enum status refuse_obstacle(const struct whole_finding *f) {
+  char name[LAYOUT_ADDRESS_SIZE];
+  const struct whole_family *family = f->stack->family;
+  if (!family->obstacle.stem) return STATUS_OK;
+  write_name(f->p, family, &(struct whole_spot){WHOLE_DOWN, 0, family->obstacle.stem}, name);
+  if (!checkpoint_find(f->p->source.file, name)) return STATUS_OK;
+  return error_set(f->e, STATUS_CONFIG, "tensor \"%.120s\": %s", name, family->obstacle.why);
+}
+
 /* Counts the layers up to the first that the file lacks, and finds the parts of each. */
 static enum status find_layers(const struct whole_finding *f) {
   struct whole_stack *stack = f->stack;
@@ -282,6 +292,7 @@ static enum status find_layers(const struct whole_finding *f) {
   const char *dot;
   char end[16];
   if (!family->layer) return STATUS_OK;
+  if (refuse_obstacle(f)) return f->e->status;
   struct whole_spot query = spot_of(f->p, family, WHOLE_QUERY, 0, &dot);
   snprintf(end, sizeof end, "%sweight", dot);
   while (!family->shared && query.layer <= DEFINITION_LAYER_MAX && find_tensor(f, &query, end))

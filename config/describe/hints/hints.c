@@ -136,7 +136,7 @@ static size_t read_heads(const json_t *object, const struct hints_layer *at) {
 /* Is it the type of a family of encoders alone? Models that take rows may have a decoder that is not
  * served, as Whisper's. */
 static bool only_encodes(const char *name) {
-  const struct whole_type *type = name ? whole_type_find(name) : NULL;
+  const struct whole_type *type = name ? whole_type_find(name, NULL) : NULL;
   const struct whole_family *family = type && type->family ? whole_family_find(type->family) : NULL;
   return family && family->keys && !family->decodes && !family->decoder && !family->rows_only;
 }
