@@ -95,6 +95,33 @@ bool unicode_is_word(uint32_t c) {
          c == 0x200c || c == 0x200d || is_alphabetic_symbol(c);
 }
 
+enum unicode_case unicode_case(uint32_t c) {
+  switch (category_of(c)) {
+  case UTF8PROC_CATEGORY_LU:
+    return UNICODE_UPPERCASE;
+  case UTF8PROC_CATEGORY_LL:
+    return UNICODE_LOWERCASE;
+  case UTF8PROC_CATEGORY_LT:
+    return UNICODE_TITLECASE;
+  default:
+    return UNICODE_UNCASED;
+  }
+}
+
+bool unicode_is_letter(uint32_t c) {
+  const utf8proc_category_t is = category_of(c);
+  return is >= UTF8PROC_CATEGORY_LU && is <= UTF8PROC_CATEGORY_LO;
+}
+
+bool unicode_is_decimal(uint32_t c) { return category_of(c) == UTF8PROC_CATEGORY_ND; }
+
+bool unicode_is_printable(uint32_t c) {
+  if (c < 0x80) return is_between(c, ' ', '~');
+  const utf8proc_category_t is = category_of(c);
+  return is != UTF8PROC_CATEGORY_CN && is != UTF8PROC_CATEGORY_ZS && is != UTF8PROC_CATEGORY_ZL &&
+         is != UTF8PROC_CATEGORY_ZP && is != UTF8PROC_CATEGORY_CS && !unicode_is_other(c);
+}
+
 /* --- other forms --- */
 
 /* The only character with two in lower case is I with a dot. */
@@ -110,6 +137,32 @@ size_t unicode_lower(uint32_t c, uint32_t out[UNICODE_LOWER_MAX]) {
     out[0] = (uint32_t)utf8proc_tolower((int32_t)c);
   return 1;
 }
+
+size_t unicode_upper(uint32_t c, uint32_t out[UNICODE_UPPER_MAX]) {
+  static const struct {
+    uint32_t from, to[UNICODE_UPPER_MAX];
+  } several[] = {
+#define UPPER(character, ...) {character, {__VA_ARGS__}},
+#include "config/tokenizer/pattern/unicode_upper.def"
+  };
+  if (c < 0x80) return out[0] = is_between(c, 'a', 'z') ? c - ('a' - 'A') : c, 1;
+  size_t low = 0, high = sizeof several / sizeof *several;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (several[middle].from < c)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low < sizeof several / sizeof *several && several[low].from == c) {
+    memcpy(out, several[low].to, sizeof several[low].to);
+    return out[2] ? 3 : 2;
+  }
+  out[0] = (uint32_t)utf8proc_toupper((int32_t)c);
+  return 1;
+}
+
+uint32_t unicode_title(uint32_t c) { return (uint32_t)utf8proc_totitle((int32_t)c); }
 
 size_t unicode_decompose(uint32_t c, bool compatibly, uint32_t out[UNICODE_DECOMPOSED_MAX]) {
   if (c < 0x80) {

@@ -12,6 +12,7 @@
 enum {
   UNICODE_BYTES_MAX = 4,       /* of a character */
   UNICODE_LOWER_MAX = 2,       /* characters that one becomes in lower case */
+  UNICODE_UPPER_MAX = 3,       /* ... in upper case */
   UNICODE_DECOMPOSED_MAX = 18, /* ... decomposed, by compatibility too */
 };
 
@@ -42,8 +43,19 @@ bool unicode_is_nonspacing(uint32_t c); /* a nonspacing mark */
 bool unicode_is_numeric(uint32_t c);
 bool unicode_is_word(uint32_t c); /* alphabetic, mark, decimal digit, connector, joiner: \w */
 
+bool unicode_is_letter(uint32_t c);
+bool unicode_is_decimal(uint32_t c);
+bool unicode_is_printable(uint32_t c); /* neither unassigned, control, format nor space but ' ' */
+
+enum unicode_case { UNICODE_UNCASED, UNICODE_UPPERCASE, UNICODE_LOWERCASE, UNICODE_TITLECASE };
+enum unicode_case unicode_case(uint32_t c);
+
 /* The lower case of a character, independent of its neighbors; returns how many characters. */
 size_t unicode_lower(uint32_t c, uint32_t out[UNICODE_LOWER_MAX]);
+
+/* The upper case of a character; returns how many characters. The title case, of one character. */
+size_t unicode_upper(uint32_t c, uint32_t out[UNICODE_UPPER_MAX]);
+uint32_t unicode_title(uint32_t c);
 
 /* The full decomposition, by compatibility or canonical; returns how many characters. */
 size_t unicode_decompose(uint32_t c, bool compatibly, uint32_t out[UNICODE_DECOMPOSED_MAX]);
