@@ -271,7 +271,9 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
       !z->stack->part[WHOLE_CLASSES].found; /* a classifier replaces the language modeling head */
   /* The transform maps rows to the width of the embeddings, which a tied matrix needs. */
   if (z->stack->part[WHOLE_TRANSFORM].found) f->output.width = stack_form_embedded(f);
-  f->output.activation = masked && masked->gelu ? ACTIVATION_GELU : f->kind->activation;
+  f->output.activation = z->p->words.has_head_activation ? z->p->words.head_activation
+                         : masked && masked->gelu        ? ACTIVATION_GELU
+                                                         : f->kind->activation;
   if (masked && !f->output.tied && !headed)
     return error_set(e, STATUS_CONFIG,
                      "there is no tensor \"%s.weight\" of the masked language modeling head",

@@ -97,6 +97,17 @@ static void put_activation(struct whole_translation *t) {
   if (before) check_gate(t, is, gated);
 }
 
+/* Reads the activation of the heads, in a family whose config.json has it. */
+static void read_head_activation(struct whole_translation *t) {
+  const char *key = t->family->keys->head_activation;
+  const json_t *value = json_object_get(t->config, key);
+  const char *said = value ? json_string_value(value) : t->family->class_activation;
+  t->w->has_head_activation = said && whole_settings_activation(said, &t->w->head_activation);
+  if (!t->w->has_head_activation)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: \"%.60s\" is not a supported activation", key,
+              said ? said : option_json_kind(value));
+}
+
 /* --- tokens --- */
 
 /* Sets a token from either document, or to `otherwise` unless that is negative. */
@@ -195,6 +206,7 @@ static void translate(struct whole_translation *t) {
   put_count(t, NULL, "vocabulary", keys->vocabulary, 0);
   put_said(t, NULL, "norm_eps", keys->epsilon, json_real(type->epsilon));
   put_activation(t);
+  if (keys->head_activation) read_head_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
   if (t->family->decodes && t->family->rotary) read_direction(t);
   if (t->family->rotary) whole_layers_read(t);

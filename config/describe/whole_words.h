@@ -37,7 +37,9 @@ struct whole_words {
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
   struct whole_layer_kind kind[STACK_KINDS]; /* of all layers, if there is only one */
-  bool *second;   /* [DEFINITION_LAYER_MAX + 1] layers of the second kind; NULL: there are none */
+  bool *second; /* [DEFINITION_LAYER_MAX + 1] layers of the second kind; NULL: there are none */
+  bool has_head_activation; /* of the family's key of that name */
+  enum activation head_activation;
   bool both_ways; /* a family of decoders attends to later rows, too: it is an encoder */
   bool has_types; /* of tokens */
   size_t types;

@@ -26,6 +26,18 @@ static const struct whole_keys distilbert_keys = {.own = {"n_layers", "n_heads",
                                                   .vocabulary = "vocab_size",
                                                   .positions = "max_position_embeddings",
                                                   .activation = "activation"};
+static const struct whole_keys modernbert_keys = {
+    .own = {"num_hidden_layers", "num_attention_heads", "intermediate_size"},
+    .width = "hidden_size",
+    .vocabulary = "vocab_size",
+    .positions = "max_position_embeddings",
+    .rope_base = "global_rope_theta",
+    .rope_near = "local_rope_theta",
+    .window = "local_attention",
+    .full_every = "global_attn_every_n_layers",
+    .epsilon = "norm_eps",
+    .activation = "hidden_activation",
+    .head_activation = "classifier_activation"};
 static const struct whole_keys vit_keys = {.own = {"num_hidden_layers", "num_attention_heads",
                                                    "intermediate_size"},
                                            .width = "hidden_size",
@@ -179,6 +191,35 @@ static const struct whole_family jina3 = {
     .bias = WHOLE_BIAS_ALWAYS,
     .rotary = true,
 };
+/* Its heads have the same first layer and norm: before the classes of texts and of tokens, and
+ * before the logits. */
+static const struct whole_family modernbert = {
+    .name = "modernbert",
+    .layer = "layers.{i}.",
+    .self = "attn.",
+    .packed = {QUERIES_KEYS_VALUES("Wqkv."), {"mlp.Wi.", 2, {WHOLE_GATE, WHOLE_UP}}},
+    .stem = {[WHOLE_OUTPUT] = "Wo",
+             [WHOLE_DOWN] = "mlp.Wo",
+             [WHOLE_NORM_SELF] = "attn_norm",
+             [WHOLE_NORM_FORWARD] = "mlp_norm",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.norm",
+             [WHOLE_NORM_LAST] = "final_norm",
+             [WHOLE_CLASS_FIRST] = "head.dense",
+             [WHOLE_NORM_CLASS] = "head.norm",
+             [WHOLE_CLASSES] = "classifier"},
+    .class_activation = "gelu",
+    .masked =
+        {{.dense = "head.dense", .norm = "head.norm", .matrix = "decoder", .bias = "decoder.bias"}},
+    .table = {"embeddings.tok_embeddings"},
+    .scope = {"embeddings.", "layers.", "final_norm."},
+    .keys = &modernbert_keys,
+    .gated = true,
+    .rotary = true,
+    .lasting = true,
+    .bare_zero = true,
+    .row_heads = true,
+    .place = NORM_PRE,
+};
 static const struct whole_family distilbert = {
     .name = "distilbert",
     .layer = "transformer.layer.{i}.",
@@ -243,6 +284,16 @@ static const struct whole_family fixed = {
 };
 
 const struct whole_family *const whole_families_encoders[] = {
-    &whole_family_bert, &jina,  &electra, &albert, &mpnet, &jina3, &distilbert, &whole_family_vit,
-    &whole_family_clip, &fixed, NULL,
+    &whole_family_bert,
+    &jina,
+    &electra,
+    &albert,
+    &mpnet,
+    &jina3,
+    &modernbert,
+    &distilbert,
+    &whole_family_vit,
+    &whole_family_clip,
+    &fixed,
+    NULL,
 };

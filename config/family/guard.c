@@ -24,6 +24,7 @@ static const struct guard guards[] = {
     {KEY("partial_rotary_factor", "1"), .layers = GUARD_ROTARY},
     {KEY("rope_parameters", "null"), NO_MODEL, .layers = GUARD_TURNS},
     {KEY("rotary_pct", "1"), .layers = GUARD_ROTARY},
+    {KEY("rope_scaling", "null"), .family = "modernbert"},
     {KEY("rotary_emb_base", "20000"), .family = "jina_v3"},
     {KEY("no_rope_layers", "1"), .value = GUARD_EACH, .kinds = true, .layers = GUARD_ROTARY},
 

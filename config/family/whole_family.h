@@ -49,8 +49,10 @@ struct whole_keys {
   const char *buckets, *distance; /* of relative positions */
   const char *embedded;           /* the size of a row of the table of tokens */
   const char *groups, *inner;     /* of a family whose layers share parameters */
-  const char *gated;    /* prefix of a gated activation, for which "gelu" means gelu_new */
-  bool activation_open; /* whether null means the activation of the type */
+  const char *head_activation; /* after the first layer of a classifier, and in the transform of a
+                                  masked language modeling head */
+  const char *gated;           /* prefix of a gated activation, for which "gelu" means gelu_new */
+  bool activation_open;        /* whether null means the activation of the type */
 };
 
 /* The names of a masked language modeling head, each after the prefix or a part of it. */
@@ -126,9 +128,12 @@ struct whole_family {
   bool shared;    /* layers of a group have the same parameters */
   bool relative;  /* positions are a table of distances; that of layer 0 is for all */
   bool alibi;     /* positions are ALiBi */
+  bool bare_zero; /* layer 0 has no norm before its attention */
+  bool row_heads; /* the layers of a classifier are also those of other heads, before each row */
   enum stack_vectors class_vectors; /* read by a classifier of texts; 0: the first row, or the last
                                        one of a decoder */
-  const char *class_activation;     /* follows the first layer of a classifier; NULL: tanh */
+  const char *class_activation;     /* follows the first layer of a classifier, unless config.json
+                                       has another; NULL: tanh */
   enum whole_bias bias;
   uint64_t unbiased; /* a bit 1U << role each: there are more roles than 32 */
   enum norm_kind norm;

@@ -284,6 +284,8 @@ static void golden_models_are_answered(void **unused) {
                                         "mpnet-cls",
                                         "jina-v3-a",
                                         "jina-bert-a",
+                                        "modernbert-a",
+                                        "modernbert-b",
                                         "electra-a",
                                         "albert-a",
                                         "albert-inner"};

@@ -58,6 +58,11 @@ static const struct golden golden[] = {
     {"jina-bert-a", "jina_bert", MODEL_ENCODER, 2, 6, 40, 2, 8192, -1, -1, 0, -1},
     {"jina-bert-cls", "jina_bert", MODEL_ENCODER, 2, 4, 40, 2, 8192, -1, -1, 0, -1},
     {"jina-v3-a", "jina_v3", MODEL_ENCODER, 2, 3, 54, 1, 64, 0, 2, 1, -1},
+    {"modernbert-a", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
+    {"modernbert-b", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
+    {"modernbert-cls", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
+    {"modernbert-cls-mean", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
+    {"modernbert-mlm", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
     {"qwen2-window", "llama", MODEL_DECODER, 3, 3, 58, 0, 64, 1, 14, -1, -1},
 };
 

@@ -36,7 +36,8 @@ static enum status use_layer(struct whole_plan *p, const struct whole_class_laye
   if (!weight) return refuse_missing(l, ".weight", e);
   if (!bias && whole_find_needs_bias(s->family, l->role)) return refuse_missing(l, ".bias", e);
   *m = (struct layout_matrix){.found = true, .has_bias = bias};
-  if (whole_find_use(p, weight, 2, &m->weight, e)) return e->status;
+  if (whole_find_use(p, weight, whole_role_is_norm(l->role) ? 1 : 2, &m->weight, e))
+    return e->status;
   return bias ? whole_find_use(p, bias, 1, &m->bias, e) : STATUS_OK;
 }
 
@@ -62,8 +63,9 @@ static bool read_head(struct whole_plan *p, bool *named) {
 /* Uses the layers of the head that the model has: the classes' own, and perhaps one before it. */
 static enum status use_head(struct whole_plan *p, bool named, struct error *e) {
   const struct whole_family *f = p->family;
-  const bool items = p->head == WHOLE_HEAD_CLASSES;
+  const bool items = p->head == WHOLE_HEAD_CLASSES, layered = items || f->row_heads;
   const struct whole_class_layer first = {WHOLE_CLASS_FIRST, f->stem[WHOLE_CLASS_FIRST]},
+                                 norm = {WHOLE_NORM_CLASS, f->stem[WHOLE_NORM_CLASS]},
                                  classes = {WHOLE_CLASSES, f->stem[WHOLE_CLASSES]},
                                  pooled = {WHOLE_CLASSES, f->behind_pooler},
                                  pooler = {WHOLE_POOLER, f->stem[WHOLE_POOLER]},
@@ -71,10 +73,12 @@ static enum status use_head(struct whole_plan *p, bool named, struct error *e) {
   struct whole_class_layer bare = {WHOLE_CLASSES, f->bare_classes};
   if (p->head == WHOLE_HEAD_SPANS) bare = spans;
   if (items && !f->decodes) bare.stem = NULL;
-  const bool has_first = items && first.stem && find(p, &first, ".weight"),
-             has_classes = items && first.stem && find(p, &classes, ".weight");
-  if (has_first && has_classes)
-    return use_layer(p, &first, e) ? e->status : use_layer(p, &classes, e);
+  const bool has_first = layered && first.stem && find(p, &first, ".weight"),
+             has_classes = layered && first.stem && find(p, &classes, ".weight");
+  if (has_first && has_classes) {
+    if (use_layer(p, &first, e) || (norm.stem && use_layer(p, &norm, e))) return e->status;
+    return use_layer(p, &classes, e);
+  }
   if (items && pooled.stem && find(p, &pooled, ".weight")) {
     if (whole_plan_reader(p)->part[WHOLE_POOLER].found) return use_layer(p, &pooled, e);
     return named ? refuse_missing(&pooler, ".weight", e) : STATUS_OK;
@@ -319,6 +323,7 @@ enum status whole_classifier_complete(struct whole_plan *p, struct error *e) {
   c->pooler = p->source.file && !first && p->head == WHOLE_HEAD_CLASSES && !p->family->decodes;
   c->tanh = !s->family->class_activation;
   if (!c->tanh) whole_settings_activation(s->family->class_activation, &c->activation);
+  if (p->words.has_head_activation) c->activation = p->words.head_activation;
   if (set_vectors(p, c, e)) return e->status;
   if (said->classes && said->classes != c->count)
     return error_set(e, STATUS_CONFIG,

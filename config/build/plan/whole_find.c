@@ -207,15 +207,21 @@ bool whole_find_needs_bias(const struct whole_family *f, enum whole_role role) {
   return f->bias == WHOLE_BIAS_ALWAYS && !is_table(role) && !(f->unbiased >> role & 1);
 }
 
+/* The first layer with this role. */
+static size_t first_layer(const struct whole_family *f, enum whole_role role) {
+  return f->bare_zero && role == WHOLE_NORM_SELF;
+}
+
 /* Layers are alike: either each of them has a bias of this role, or none has. */
 static enum status check_bias(const struct whole_finding *f, const struct whole_spot *s, bool has,
                               const char *end) {
-  const bool layered = s->role < WHOLE_LAYER_ROLES && s->layer > 0;
-  const bool first = layered ? whole_plan_part(f->stack, s->role, 0)->has_bias : has;
+  const size_t from = first_layer(f->stack->family, s->role);
+  const bool layered = s->role < WHOLE_LAYER_ROLES && s->layer > from;
+  const bool first = layered ? whole_plan_part(f->stack, s->role, from)->has_bias : has;
   if (!has && (first || whole_find_needs_bias(f->stack->family, s->role)))
     return refuse_missing(f, s, end);
   return has == first ? STATUS_OK
-                      : refuse_missing(f, &(struct whole_spot){s->role, 0, s->stem}, end);
+                      : refuse_missing(f, &(struct whole_spot){s->role, from, s->stem}, end);
 }
 
 /* Finds weight and bias of a role, if it has a weight. Old files use other names for those of
@@ -314,7 +320,7 @@ static enum status find_layers(const struct whole_finding *f) {
       if (find_packed(f, &family->packed[j], i)) return f->e->status;
     for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) {
       const struct whole_spot s = {role, i, stem_of(f->p, family, role)};
-      if (!s.stem) continue;
+      if (!s.stem || i < first_layer(family, role)) continue;
       if (find_pair(f, &s)) return f->e->status;
       if (!whole_plan_part(stack, role, i)->found) return refuse_missing(f, &s, ".weight");
     }
