@@ -113,35 +113,6 @@ static void rows_may_see_a_window_alone(void **state) {
   model_free(m);
 }
 
-/* The layers without rotary positions, a bit each. */
-static unsigned unrotated_of(const struct place *p, const char *change) {
-  struct whole_read m;
-  unsigned found = 0;
-  whole_place_config(p, "smollm3-a", change);
-  read_place(&m, p, "");
-  for (size_t i = 0; i < m.form.layers; i++)
-    found |= (unsigned)(m.form.kind[m.form.layer[i].kind].self.rope_base == 0) << i;
-  whole_read_free(&m);
-  return found;
-}
-
-static void layers_may_lack_rotary_positions(void **state) {
-  const struct place *p = *state;
-  whole_place_tensors(p, "smollm3-a", NULL);
-  assert_int_equal(unrotated_of(p, "{}"), 8);
-  assert_int_equal(unrotated_of(p, "{\"no_rope_layers\":[0,1,0,1]}"), 5);
-  assert_int_equal(unrotated_of(p, "{\"no_rope_layers\":[1,1,1,1]}"), 0);
-  assert_int_equal(unrotated_of(p, "{\"no_rope_layers\":[0,0,0,0]}"), 15);
-  assert_int_equal(unrotated_of(p, "{\"no_rope_layers\":null,\"no_rope_layer_interval\":2}"), 10);
-  assert_int_equal(unrotated_of(p, "{\"no_rope_layers\":null,\"no_rope_layer_interval\":\"-\"}"),
-                   8);
-  assert_int_equal(unrotated_of(p, "{\"sliding_window\":16}"), 8);
-  struct model *m = whole_place_load(p, "");
-  for (size_t i = 0; i < 4; i++)
-    assert_true(m->whole->part[i].model.shape.rope_base == (i == 3 ? 0 : 2000000));
-  model_free(m);
-}
-
 /* The layers of an nn.TransformerEncoder whose mask hides what is to come. */
 static void a_kind_may_tell_a_decoder(void **state) {
   const struct place *p = *state;
@@ -167,8 +138,9 @@ static void a_kind_may_tell_a_decoder(void **state) {
 int main(void) {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, whole_place_enter, whole_place_leave)
   const struct CMUnitTest tests[] = {
-      IN_PLACE(heads_may_be_normalised),     IN_PLACE(a_norm_may_be_stored_as_what_is_above_1),
-      IN_PLACE(rows_may_see_a_window_alone), IN_PLACE(layers_may_lack_rotary_positions),
+      IN_PLACE(heads_may_be_normalised),
+      IN_PLACE(a_norm_may_be_stored_as_what_is_above_1),
+      IN_PLACE(rows_may_see_a_window_alone),
       IN_PLACE(a_kind_may_tell_a_decoder),
   };
   return cmocka_run_group_tests(tests, blas_start, NULL);
