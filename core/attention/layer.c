@@ -106,6 +106,7 @@ struct layer *layer_new(const struct layer_shape *shape,
     l->norm[role] = copy_vector(matrix[ROLE_NORM_QUERY + role].weight, shape->head_size, e);
   rotary_make(l, e);
   relative_make(l, matrix[ROLE_RELATIVE].weight, e);
+  disentangled_make(l, matrix, engine, e);
   if (e->status) {
     layer_free(l);
     return NULL;
@@ -136,6 +137,7 @@ void layer_free(struct layer *l) {
   free(l->norm[ROLE_KEY]);
   free(l->rotary);
   relative_free(l->relative);
+  disentangled_free(l->disentangled);
   free(l);
 }
 
@@ -146,7 +148,7 @@ const char *layer_engine(const struct layer *l) {
 }
 
 size_t layer_bytes(const struct layer *l) {
-  size_t bytes = 0;
+  size_t bytes = disentangled_bytes(l);
   for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
     if (l->matrix[role]) bytes += gemm_bytes(l->matrix[role]);
   for (unsigned role = 0; role <= ROLE_KEY; role++)

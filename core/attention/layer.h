@@ -27,6 +27,9 @@ enum role {
   ROLE_RELATIVE,   /* table of relative positions */
   ROLE_NORM_QUERY, /* factors of the norm of each head */
   ROLE_NORM_KEY,
+  ROLE_POSITION,     /* table of disentangled positions */
+  ROLE_POSITION_KEY, /* its projections, if they are not those of keys and queries */
+  ROLE_POSITION_QUERY,
   ROLE_COUNT
 };
 
@@ -85,6 +88,18 @@ struct layer_shape {
   /* ALiBi: the score of a key falls by its distance from the query, in either direction, times a
    * slope that only depends on the head and the number of heads. Not with buckets. */
   bool alibi;
+
+  /* DeBERTa's disentangled attention: the distance from key to query has a row of ROLE_POSITION,
+   * which is projected like a key and like a query. These products are added to q.k before it is
+   * scaled: the query's with the position key, and the key's with the position query. Only with
+   * SCORE_DOT, d_k = d and matrices that are not grouped. */
+  bool position_keys, position_queries;
+  /* S: distance r has row r + S, or the nearest one of 2 S rows. 0: none. */
+  size_t position_span;
+  /* Above 0, distances of more than S / 2, which is whole, share rows: S / 2 + c is for those of up
+   * to S / 2 ((position_reach - 1) / (S / 2))^(c / (S / 2 - 1)). It is at least S / 2 + 2.
+   * Both are below 2^30. */
+  size_t position_reach;
 };
 
 /* Whether scores depend on distances. */
@@ -104,9 +119,11 @@ struct layer_matrix {
  * without a weight the two sizes of a role must be equal. With SCORE_ADDITIVE score query [a, d],
  * score key [a, d_k], score vector [1, a]; with SCORE_BILINEAR score weight [d_k, d]; relative
  * [relative_buckets, H], if there are buckets; norm query [1, d] and norm key [1, d], if heads are
- * normalized. These have no bias; matrices that the shape does not use have no weight. The caller
- * has checked all this, and that all numbers are finite. Returns NULL with STATUS_OUT_OF_MEMORY.
- * The caller frees the layer with layer_free. */
+ * normalized; position [2 S, query_size], if S is not 0. These have no bias; matrices that the
+ * shape does not use have no weight. Position key [G d, query_size] and position query
+ * [H d, query_size] without a weight are those of keys and queries: then key_size is query_size.
+ * The caller has checked all this, and that all numbers are finite. Returns NULL with
+ * STATUS_OUT_OF_MEMORY. The caller frees the layer with layer_free. */
 struct layer *layer_new(const struct layer_shape *shape,
                         const struct layer_matrix matrix[ROLE_COUNT], enum gemm_engine engine,
                         struct error *e);

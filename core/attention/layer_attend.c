@@ -37,9 +37,10 @@ static bool scores_may_overflow(const struct layer *l, const struct call *c, siz
   const double added = c->geometry->sight.item[item].bias_top + relative_bound(l);
   if (l->vector) return !(l->score_bound + added <= FLT_MAX / 4);
   /* The query is scaled first: small keys do not compensate a scaled query that is too large. */
-  const double dot = (double)l->compare_size * magnitude(c, item, ROLE_QUERY) *
-                     fabs((double)l->shape.scale) * fmax(1, magnitude(c, item, ROLE_KEY));
-  return !(dot + added <= FLT_MAX / 4);
+  const double query = magnitude(c, item, ROLE_QUERY) * fabs((double)l->shape.scale);
+  const double key = magnitude(c, item, ROLE_KEY);
+  const double dot = (double)l->compare_size * query * fmax(1, key);
+  return !(dot + disentangled_bound(l, query, key) + added <= FLT_MAX / 4);
 }
 
 /* Returns whether a weighted sum of values, or on two levels of keys, could overflow. A weight is
@@ -110,6 +111,7 @@ void tile_set_inputs(struct kernel_tile *t, const struct layer_step *s, const st
     t->mask = g->mask + item->mask_at + (plane + u->row) * item->k;
   }
   if (l->relative) t->relative = relative_row(c, u->item, head, u->row);
+  if (l->disentangled) t->disentangled = disentangled_tile(l, item, u->row, head);
   if (g->bias) {
     const size_t plane = g->bias_per_head ? head * item->q : 0;
     t->bias = g->bias + item->bias_at + (plane + u->row) * item->k;

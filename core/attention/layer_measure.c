@@ -56,7 +56,8 @@ static struct measure_sums sums_at(const struct layer *l, const struct call *c, 
  * logarithm, each pair of heads a logarithm; one of these costs about 40 operations. */
 static double key_work(const struct layer *l) {
   const double cap = l->shape.cap > 0 ? 32.0 : 0;
-  const double score = (l->vector ? 34.0 : 2.0) * (double)l->compare_size + cap;
+  const unsigned products = 1 + l->shape.position_keys + l->shape.position_queries;
+  const double score = (l->vector ? 34.0 : 2.0 * products) * (double)l->compare_size + cap;
   return (double)l->shape.heads * (score + 80.0) + (double)head_pairs(l) * 35.0;
 }
 

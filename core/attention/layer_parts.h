@@ -2,8 +2,8 @@
  *
  * layer.c makes layers and the lists of their steps, layer_prepare.c prepares calls, layer_work.c
  * estimates their work. layer_look.c, layer_rows.c, layer_attend.c, layer_trace.c and
- * layer_measure.c compute the steps. layer_kept.c knows where keys and values lie, layer_rotary.c
- * and layer_relative.c compute positions, layer_fault.c describes faults. */
+ * layer_measure.c compute the steps. layer_kept.c knows where keys and values lie, layer_rotary.c,
+ * layer_relative.c and layer_disentangled.c compute positions, layer_fault.c describes faults. */
 #ifndef CORE_LAYER_PARTS_H
 #define CORE_LAYER_PARTS_H
 
@@ -25,6 +25,7 @@ struct layer {
   float *norm[ROLE_KEY + 1];          /* [head size] factors of the norm of a head, or NULL */
   double *rotary;                     /* [head size / 2] angle per position of each pair, or NULL */
   struct relative *relative;          /* relative positions, or NULL */
+  struct disentangled *disentangled;  /* disentangled positions, or NULL */
   size_t tile_rows[ROLE_PROJECTIONS]; /* rows of a unit of a projection */
   size_t queries;                     /* query rows of a unit of attention */
   bool rows_independent[ROLE_PROJECTIONS]; /* whether a tile may have rows of several units */
@@ -231,6 +232,24 @@ void relative_fill(const struct layer *l, const struct call *c, size_t item);
 /* The numbers of query row `row` of an item and the rows after it, in a needed head, as struct
  * kernel_tile reads them. */
 const float *relative_row(const struct call *c, size_t item, size_t head, size_t row);
+
+/* Disentangled positions: the layer's position keys and queries, which are projected when it is
+ * made. disentangled_make sets e->status on failure. */
+void disentangled_make(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
+                       enum gemm_engine engine, struct error *e);
+void disentangled_free(struct disentangled *d);
+size_t disentangled_bytes(const struct layer *l);
+
+/* The greatest magnitude of what is added to a score, given those of the query and the key. */
+double disentangled_bound(const struct layer *l, double query, double key);
+
+/* The positions of a tile whose first query is row `row` of an item, in one head. */
+struct kernel_disentangled disentangled_tile(const struct layer *l, const struct item *item,
+                                             size_t row, size_t head);
+
+/* The sum that positions add to the score of the tile's first query and key j, in double. */
+double disentangled_score(const struct kernel_tile *t, const float *query, const float *key,
+                          size_t j);
 
 /* --- tiles, for attention, traces and measures: layer_attend.c --- */
 

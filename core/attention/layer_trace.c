@@ -84,7 +84,9 @@ static void compare_keys(const struct kernel *k, const struct trace *t,
     const double product = product_of(k, tile, tile->key + j * tile->key_row, scratch);
     const double bias = tile->bias ? tile->bias[j] : 0,
                  relative = tile->relative ? tile->relative[j] : 0;
-    const double scaled = tile->scale * product, cap = tile->cap;
+    const double positions =
+        disentangled_score(tile, tile->query, tile->key + j * tile->key_row, j);
+    const double scaled = tile->scale * product + positions, cap = tile->cap;
     t->product[j] = (float)product;
     t->score[j] = (float)((cap > 0 ? cap * tanh(scaled / cap) : scaled) + bias + relative);
   }

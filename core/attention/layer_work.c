@@ -14,6 +14,9 @@ double query_work(const struct layer *l, const struct call *c, const struct item
   const bool segments = c->geometry->segment_end != NULL;
   const double compared = (double)l->compare_size, value = 2.0 * (double)l->shape.value_head_size;
   double pair = (l->vector ? 34.0 : 2.0) * compared + (l->shape.cap > 0 ? 72.0 : 40.0);
+  /* A query meets some position keys in vain, which its neighbors need; so do keys. */
+  if (l->shape.position_keys) pair += 2.5 * compared + 10.0;
+  if (l->shape.position_queries) pair += 2.5 * compared + 10.0;
   if (segments) pair += 2.0 * compared; /* the mean key */
   if (c->select != SELECT_HARD) {
     const bool stored = l->vector && c->want == WEIGHTS_PER_HEAD; /* only additive scores are */

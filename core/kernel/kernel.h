@@ -65,6 +65,20 @@ struct kernel_blocks {
   const float *key, *value; /* the rows after the blocks, end to end */
 };
 
+/* DeBERTa's disentangled scores, of one head: the sum query.key also has query.p and r.key, before
+ * it is scaled. The rows p and r of two tables belong to the distance from key to query. */
+struct kernel_disentangled {
+  const float *key;   /* [rows, head_size] p; NULL: none */
+  const float *query; /* [head_size, rows] by query_row: r, transposed and scaled; NULL: none */
+  size_t query_row;   /* at least rows + KERNEL_PANEL_MAX + 2 KERNEL_LANES_MAX */
+  /* row[x] is the row of distance x, row[x + 1] the same one or the next: for every x from
+   * -reach - KERNEL_LANES_MAX to reach + KERNEL_LANES_MAX. All distances from `reach` on have one
+   * row, and so have those up to -reach. */
+  const int32_t *row;
+  int32_t reach;
+  int64_t first; /* the distance from key 0 to query 0 */
+};
+
 /* Attention of some queries of one head over the keys of one item. Rows are [n, size] with a
  * stride. Masked keys have a weight of exactly 0: their numbers, except for the bias, must be
  * finite, and do not matter. A query whose keys are all masked has a context and weights of 0. */
@@ -92,7 +106,8 @@ struct kernel_tile {
    * i begins i floats before it. The rows of the queries are followed by KERNEL_LANES_MAX - 1 more
    * rows of any finite numbers. */
   const float *relative;
-  bool careful; /* scores may overflow: check each one */
+  struct kernel_disentangled disentangled; /* without a `row`: none. Not with a vector */
+  bool careful;                            /* scores may overflow: check each one */
   bool huge; /* weighted sums of values, or on two levels of keys, may overflow: a query for which
                 one does is computed again with scaled-down weights */
   enum select select;

@@ -3,7 +3,10 @@
  *     project   q = W_q x + b, and in the same way k and v   for each row and head; q and k are
  *                                                            then normalized and rotated, if the
  *                                                            layer has these steps
- *     compare   score = scale q.k + bias                     for each query and each visible key
+ *     compare   score = scale q.k + bias                     for each query and each visible key;
+ *                                                            with disentangled positions scale
+ *                                                            (q.k + q.(position key) +
+ *                                                            k.(position query)) + bias
  *     weigh     weights = softmax(scores)
  *     choose    all keys by their weights, or one of them
  *     sum       context = sum of weight * v
@@ -38,6 +41,8 @@ struct ref_work {
   const struct ref_item *item;
   const struct ref_answer *answer;
   struct ref_rows rows[ROLE_VALUE + 1]; /* by role */
+  double *position[ROLE_KEY + 1];       /* [2 S, heads, d] position queries and position keys */
+  double *position_row;                 /* [query_size] */
 
   /* The current query in the current head. */
   double *scores;          /* [k] -INFINITY: the key is masked */
@@ -106,8 +111,9 @@ static double product_of(const struct ref_work *r, const double *query_side,
   return sum;
 }
 
-static double score_of(struct ref_work *r, const double *query_side, const double *key_side) {
-  const double product = product_of(r, query_side, key_side), cap = r->s->cap;
+static double score_of(struct ref_work *r, const double *query_side, const double *key_side,
+                       double positions) {
+  const double product = product_of(r, query_side, key_side) + positions, cap = r->s->cap;
   const double score = r->s->score == SCORE_DOT ? r->s->scale * product : product;
   if (cap <= 0) return score;
   check_range(r, &score, 1); /* the capped score shows no overflow */
@@ -133,6 +139,60 @@ static double relative_bias(const struct ref_work *r, size_t head, size_t i, siz
   const double distance = s->relative_both ? fabs(ahead) : fmax(-ahead, 0);
   const size_t bucket = first + ref_bucket(n, (double)s->relative_distance, distance);
   return r->matrix[ROLE_RELATIVE].weight[bucket * s->heads + head];
+}
+
+/* --- disentangled positions --- */
+
+/* The row of the distance r from a key to a query. */
+static size_t position_row(const struct layer_shape *s, double r) {
+  const double span = (double)s->position_span, half = floor(span / 2);
+  if (s->position_reach > 0 && fabs(r) > half) {
+    const double most = (double)(s->position_reach - 1) / half;
+    const double steps = log(fabs(r) / half) / log(most) * (half - 1);
+    const double whole = fabs(steps - round(steps)) < 1e-9 ? round(steps) : ceil(steps);
+    r = copysign(half + whole, r);
+  }
+  return (size_t)(fmin(fmax(r, -span), span - 1) + span);
+}
+
+/* A row of the table, projected like a query or like a key. */
+static double *position_at(const struct ref_work *r, enum role role, size_t row, size_t head) {
+  const struct ref_rows *of = &r->rows[role];
+  return r->position[role] + (row * of->heads + head) * of->size;
+}
+
+static void project_positions(struct ref_work *r, enum role role) {
+  const size_t in = r->s->query_size, out = r->rows[role].heads * r->rows[role].size;
+  const float *table = r->matrix[ROLE_POSITION].weight;
+  const struct layer_matrix *own =
+      &r->matrix[role == ROLE_QUERY ? ROLE_POSITION_QUERY : ROLE_POSITION_KEY];
+  const struct layer_matrix *m = own->weight ? own : &r->matrix[role];
+  for (size_t row = 0; row < 2 * r->s->position_span; row++) {
+    for (size_t x = 0; x < in; x++) r->position_row[x] = table[row * in + x];
+    ref_product(m->weight, m->bias, out, in, r->position_row, position_at(r, role, row, 0));
+  }
+}
+
+static double inner_product(const double *x, const double *y, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += x[i] * y[i];
+  return sum;
+}
+
+/* The sum that the distance from key j to query i adds to their product. */
+static double position_sum(const struct ref_work *r, size_t head, size_t i, size_t j) {
+  const struct layer_shape *s = r->s;
+  if (s->position_span == 0) return 0;
+  const size_t row = position_row(s, (double)i + (double)r->item->offset - (double)j);
+  const size_t shared = key_head_of(s, head);
+  double sum = 0;
+  if (s->position_keys)
+    sum += inner_product(projected_at(r, ROLE_QUERY, i, head),
+                         position_at(r, ROLE_KEY, row, shared), s->head_size);
+  if (s->position_queries)
+    sum += inner_product(projected_at(r, ROLE_KEY, j, shared),
+                         position_at(r, ROLE_QUERY, row, head), s->head_size);
+  return sum;
 }
 
 /* --- the six steps --- */
@@ -174,7 +234,7 @@ static void project(struct ref_work *r, enum role role) {
     }
 }
 
-/* score = scale q.k + bias + bias of the distance; -INFINITY for a masked key. */
+/* score = scale (q.k + positions) + bias + bias of the distance; -INFINITY for a masked key. */
 static void compare(struct ref_work *r, size_t head, size_t i) {
   const struct ref_item *item = r->item;
   const double *query = side_at(r, ROLE_QUERY, i, head);
@@ -183,8 +243,8 @@ static void compare(struct ref_work *r, size_t head, size_t i) {
     r->scores[j] = -INFINITY;
     if (!item->seen[pair]) continue;
     const double *key = side_at(r, ROLE_KEY, j, key_head_of(r->s, head));
-    r->scores[j] = score_of(r, query, key) + (item->bias ? item->bias[pair] : 0) +
-                   relative_bias(r, head, i, j);
+    r->scores[j] = score_of(r, query, key, position_sum(r, head, i, j)) +
+                   (item->bias ? item->bias[pair] : 0) + relative_bias(r, head, i, j);
     check_range(r, &r->scores[j], 1);
   }
 }
@@ -211,7 +271,7 @@ static void weigh_segments(struct ref_work *r, size_t head, size_t i) {
     memset(r->segment_key, 0, size * sizeof *r->segment_key);
     add_weighted(r, ROLE_KEY, head, from, to, r->segment_key);
     make_side(r, ROLE_KEY, r->segment_key, r->segment_side);
-    r->segment_scores[s] = score_of(r, side_at(r, ROLE_QUERY, i, head), r->segment_side);
+    r->segment_scores[s] = score_of(r, side_at(r, ROLE_QUERY, i, head), r->segment_side, 0);
     check_range(r, &r->segment_scores[s], 1);
   }
   ref_softmax(r->segment_scores, segments, r->segment_weights);
@@ -323,6 +383,8 @@ static void attend(struct ref_work *r) {
   project(r, ROLE_QUERY);
   project(r, ROLE_KEY);
   project(r, ROLE_VALUE);
+  for (enum role role = ROLE_QUERY; r->s->position_span > 0 && role <= ROLE_KEY; role++)
+    project_positions(r, role);
   memset(r->context, 0, wide * sizeof *r->context); /* stays 0 for heads that are not computed */
   for (size_t i = 0; i < r->item->q; i++) {
     for (size_t head = 0; head < heads; head++) {
@@ -405,6 +467,10 @@ enum status attention_ref_item(const struct layer_shape *s,
     of->head_needed = arena_alloc(&a, of->heads, 1, e);
     of->row_needed = arena_alloc(&a, of->count, 1, e);
   }
+  for (enum role role = ROLE_QUERY; role <= ROLE_KEY; role++)
+    r.position[role] =
+        alloc_numbers(&a, 2 * s->position_span * r.rows[role].heads * r.rows[role].size, e);
+  r.position_row = alloc_numbers(&a, s->query_size, e);
   r.scores = alloc_numbers(&a, item->k, e);
   r.weights = alloc_numbers(&a, item->k, e);
   r.segment_scores = alloc_numbers(&a, item->segments, e);

@@ -105,6 +105,23 @@ static void draw_positions(struct random_layer *l, uint64_t *state) {
       random_floats(&l->arena, state, s->relative_buckets * s->heads, 2.0f);
 }
 
+/* Disentangled positions, with projections of their own: keys have another input. */
+static void draw_disentangled(struct random_layer *l, bool bias, uint64_t state) {
+  struct layer_shape *s = &l->shape;
+  if (s->score != SCORE_DOT || s->grouped || random_often(&state, 70)) return;
+  const unsigned terms = 1 + (unsigned)random_below(&state, 3);
+  s->position_keys = terms & 1, s->position_queries = terms & 2;
+  s->position_span = 2 + 2 * random_below(&state, random_often(&state, 30) ? 90 : 12);
+  if (random_often(&state, 60))
+    s->position_reach = s->position_span / 2 + 2 + random_below(&state, 200);
+  else
+    s->position_span -= random_below(&state, 2);
+  l->matrix[ROLE_POSITION].weight =
+      random_floats(&l->arena, &state, 2 * s->position_span * s->query_size, 1);
+  set_matrix(l, ROLE_POSITION_KEY, s->kv_heads * s->head_size, s->query_size, bias, &state);
+  set_matrix(l, ROLE_POSITION_QUERY, s->heads * s->head_size, s->query_size, bias, &state);
+}
+
 /* `heads` heads of `size` columns, made of an input of some size, which it returns; or the input's
  * columns as they are. */
 static size_t draw_projection(struct random_layer *l, unsigned role, size_t heads, size_t size,
@@ -127,6 +144,7 @@ void random_layer_init(struct random_layer *l, uint64_t *state, enum gemm_engine
   s->query_size = draw_projection(l, ROLE_QUERY, s->heads, s->head_size, &d, state);
   s->key_size = draw_projection(l, ROLE_KEY, s->kv_heads, s->key_head_size, &d, state);
   s->value_size = draw_projection(l, ROLE_VALUE, s->kv_heads, s->value_head_size, &d, state);
+  draw_disentangled(l, d.bias, *state);
   s->output_size = s->heads * s->value_head_size;
   if (random_often(state, d.projected ? 90 : 20)) {
     const size_t wide = s->output_size;

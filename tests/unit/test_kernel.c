@@ -398,12 +398,19 @@ static void carry_copies_and_finds_the_greatest(void **unused) {
 /* --- attention of any queries of a tile --- */
 
 enum { QUERIES = 140, KEYS = 200, SIZE = 80, BLOCKS = (KEYS + KERNEL_KEYS - 1) / KERNEL_KEYS };
+enum {
+  REACH = 90,
+  PLACES = 2 * REACH + 1,
+  PLACES_ROW = PLACES + KERNEL_PANEL_MAX + 2 * KERNEL_LANES_MAX
+};
 
 /* What a tile is made of; rows are a little longer than what is in them. */
 static struct {
   float query[QUERIES * (SIZE + 3)], key[KEYS * (SIZE + 3)], value[KEYS * (SIZE + 3)];
   float vector[SIZE], turned[BLOCKS * KERNEL_KEYS * SIZE], bias[QUERIES * KEYS];
   float relative[KERNEL_LANES_MAX + QUERIES + KEYS];
+  float position_key[PLACES * SIZE], position_query[PLACES_ROW * SIZE];
+  int32_t row[2 * (REACH + KERNEL_LANES_MAX) + 1]; /* of each distance */
   int32_t from[QUERIES], to[QUERIES];
   uint8_t mask[QUERIES * KEYS];
 } given;
@@ -453,6 +460,8 @@ static void draw_given(const struct kernel_tile *t, uint64_t *state) {
   fill(given.vector, SIZE, size, state);
   fill(given.bias, QUERIES * KEYS, size, state);
   fill(given.relative, KERNEL_LANES_MAX + QUERIES + KEYS, size, state);
+  fill(given.position_key, PLACES * SIZE, size, state);
+  fill(given.position_query, PLACES_ROW * SIZE, size, state);
   const bool all = one_of(2, state), causal = one_of(2, state);
   for (size_t i = 0; i < QUERIES; i++) {
     given.from[i] = all || causal ? 0 : (int32_t)random_below(state, t->keys + 1);
@@ -460,6 +469,23 @@ static void draw_given(const struct kernel_tile *t, uint64_t *state) {
     if (causal) given.to[i] = (int32_t)(i + 1 < t->keys ? i + 1 : t->keys);
   }
   for (size_t i = 0; i < QUERIES * KEYS; i++) given.mask[i] = !one_of(3, state);
+}
+
+/* Distances have a row each, or share some. */
+static struct kernel_disentangled draw_disentangled(uint64_t *state) {
+  struct kernel_disentangled d = {.query_row = PLACES_ROW,
+                                  .row = given.row + REACH + KERNEL_LANES_MAX,
+                                  .reach = REACH,
+                                  .first = (int64_t)random_below(state, 400) - 200};
+  const size_t shared = 1 + random_below(state, 3);
+  int32_t row = 0;
+  for (int32_t r = -REACH - KERNEL_LANES_MAX; r <= REACH + KERNEL_LANES_MAX; r++) {
+    row += r > -REACH && r <= REACH && one_of(shared, state);
+    given.row[r + REACH + KERNEL_LANES_MAX] = row;
+  }
+  if (!one_of(3, state)) d.key = given.position_key;
+  if (!d.key || one_of(2, state)) d.query = given.position_query;
+  return d;
 }
 
 static struct kernel_tile draw_tile(uint64_t *state) {
@@ -488,6 +514,7 @@ static struct kernel_tile draw_tile(uint64_t *state) {
   if (one_of(3, state)) t.mask = given.mask;
   if (one_of(3, state)) t.bias = given.bias;
   if (one_of(3, state)) t.relative = given.relative + KERNEL_LANES_MAX + QUERIES;
+  if (!t.vector && one_of(3, state)) t.disentangled = draw_disentangled(state);
   if (one_of(5, state)) t.select = SELECT_HARD;
   t.weights_add = t.weights_factor != 1;
   if (!t.vector && one_of(3, state)) t.cap = 0.5f + (float)random_below(state, 12);
@@ -506,6 +533,7 @@ static void attend_rows(const struct kernel *k, const struct kernel_tile *whole,
   if (t.mask) t.mask += first * t.mask_row;
   if (t.bias) t.bias += first * t.bias_row;
   if (t.relative) t.relative -= first;
+  t.disentangled.first += (int64_t)first;
   t.context = f->context + first * t.context_row;
   t.weights = f->weights + first * t.weights_row;
   t.top = f->top + first, t.factor = f->factor + first;

@@ -18,6 +18,7 @@ static bool attend_as_few(const struct kernel_tile *t) {
   const size_t step = t->vector ? 28 : 1;
   const size_t rows = keys - (t->turned < keys ? t->turned : keys); /* that are to be turned */
   if (t->segment_end || t->select != SELECT_SOFT || q >= LANES) return false;
+  if (t->disentangled.row) return false; /* position keys and queries are for panels */
   return keys * d * q * step + rows * d * 2 + q * t->keys * (padded + 3 * LANES) <
          LANES * t->keys * (d * step + d_v);
 }

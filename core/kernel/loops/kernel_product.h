@@ -127,6 +127,8 @@ static void product(const struct kernel_product *p) {
   if (p->rows > 0) product_panel(p);
 }
 
+static const float no_sums[KERNEL_PANEL_MAX] = {0}; /* the start of sums that begin with 0 */
+
 /* --- whole panels side by side --- */
 
 static const void *numbers_behind(enum kernel_form form, const void *b, size_t count) {

@@ -84,8 +84,6 @@ static const float *value_at(const struct kernel_tile *t, size_t key) {
 
 /* --- with queries in the lanes --- */
 
-static const float no_sums[KERNEL_PANEL_MAX] = {0};
-
 /* If the keys are transposed, all of them are in one block. */
 static void scores_by_query(const struct attend *a, const struct panel *p, size_t key, size_t keys,
                             float *scores) {
@@ -235,6 +233,132 @@ INLINE vec score_own_key(const struct attend *a, const struct panel *p, const fl
   return t->cap > 0 ? vec_cap(sum, vec_all(t->cap), vec_all(1 / t->cap)) : sum;
 }
 
+/* --- DeBERTa's positions --- */
+
+/* Each row of the tables is multiplied only once with a vector of queries, or with as many keys, as
+ * far as a distance between them and the block, or the panel, has it. The products are in a small
+ * array; from there they are added to the scores of their distances. */
+
+enum {
+  DISTANCES = KERNEL_KEYS + LANES - 1, /* most between a vector of queries and a block's keys */
+  POSITIONS = PANEL + 2 * LANES        /* room for those between LANES keys and a panel's queries */
+};
+
+/* The rows of the LANES distances from this one on. */
+static const int32_t *position_rows(const struct kernel_tile *t, int64_t distance) {
+  const int64_t reach = t->disentangled.reach, least = -reach - LANES;
+  return t->disentangled.row + (distance < least ? least : distance > reach ? reach : distance);
+}
+
+/* The distance from a key to a query of the panel. */
+static int64_t distance_of(const struct attend *a, const struct panel *p, size_t query,
+                           size_t key) {
+  return a->t->disentangled.first + (int64_t)(p->first + query) - (int64_t)key;
+}
+
+/* Moves lane i of each row to where that of lane 0, i distances less, is: one bit of i after the
+ * other. `from` has as many more rows than the result as the bit. */
+INLINE vec moved_lanes(const float *from, const float *later, const int bit) {
+  const ivec moves = (lane_numbers() & ivec_all(bit)) != ivec_all(0);
+  return vec_choose(moves, vec_load(later), vec_load(from));
+}
+
+/* Multiplies a vector of queries with the position keys of all distances. Lane i of row x of the
+ * result is the product with that of distance `nearest` + x + i. */
+static void multiply_positions(const struct attend *a, const struct panel *p, size_t v,
+                               int64_t nearest, size_t keys, float *result) {
+  const struct kernel_tile *t = a->t;
+  float sums[DISTANCES * LANES];
+  const size_t distances = keys + LANES - 1;
+  const int32_t least = *position_rows(t, nearest);
+  const int32_t most = *position_rows(t, nearest + (int64_t)distances - 1);
+  product(&(struct kernel_product){.rows = (size_t)(most - least + 1),
+                                   .depth = t->head_size,
+                                   .vectors = 1,
+                                   .a = t->disentangled.key + (size_t)least * t->head_size,
+                                   .a_row = t->head_size,
+                                   .a_step = 1,
+                                   .b = p->query + v * LANES,
+                                   .b_row = panel_width(p),
+                                   .start = no_sums,
+                                   .c = sums,
+                                   .c_row = LANES});
+  size_t rows = distances - 1;
+  for (size_t x = 0; x < rows; x++) {
+    const int32_t *row = position_rows(t, nearest + (int64_t)x);
+    vec_store(result + x * LANES,
+              moved_lanes(sums + (row[0] - least) * LANES, sums + (row[1] - least) * LANES, 1));
+  }
+#pragma GCC unroll 4
+  for (size_t bit = 2; bit < LANES; bit *= 2) {
+    rows -= bit;
+    for (size_t x = 0; x < rows; x++)
+      vec_store(result + x * LANES,
+                moved_lanes(result + x * LANES, result + (x + bit) * LANES, (int)bit));
+  }
+}
+
+static void add_position_keys(const struct attend *a, const struct panel *p, size_t key,
+                              size_t keys) {
+  float sums[DISTANCES * LANES];
+  for (size_t v = 0; v < p->vectors; v++) {
+    multiply_positions(a, p, v, distance_of(a, p, v * LANES, key + keys - 1), keys, sums);
+    for (size_t r = 0; r < keys; r++) {
+      float *s = a->scores + r * panel_width(p) + v * LANES;
+      vec_store(s, vec_load(s) + vec_load(sums + (keys - 1 - r) * LANES));
+    }
+  }
+}
+
+/* Multiplies some keys, at most LANES and all in one block, with the position queries of all
+ * distances, from row `least` on. */
+static void multiply_keys(const struct attend *a, size_t key, size_t keys, int32_t least,
+                          int32_t most, float *result) {
+  const struct kernel_tile *t = a->t;
+  const bool turned = key < t->turned;
+  const size_t vectors = (size_t)(most - least) / LANES + 1;
+  struct kernel_product p = {.rows = keys,
+                             .depth = t->head_size,
+                             .a = key_at(t, key),
+                             .a_row = turned ? 1 : t->key_row,
+                             .a_step = turned ? KERNEL_KEYS : 1,
+                             .b = t->disentangled.query + least,
+                             .b_row = t->disentangled.query_row,
+                             .start = no_sums,
+                             .c = result,
+                             .c_row = POSITIONS};
+  for (size_t done = 0; done < vectors; done += p.vectors) {
+    p.vectors = vectors - done < VECTORS ? vectors - done : VECTORS;
+    p.b = t->disentangled.query + (size_t)least + done * LANES;
+    p.c = result + done * LANES;
+    product(&p);
+  }
+}
+
+static void add_position_queries(const struct attend *a, const struct panel *p, size_t key,
+                                 size_t keys) {
+  const struct kernel_tile *t = a->t;
+  const size_t width = panel_width(p);
+  float sums[LANES * POSITIONS];
+  for (size_t r = 0, count; r < keys; r += count) {
+    const size_t whole = key + r < t->turned ? KERNEL_KEYS - (key + r) % KERNEL_KEYS : keys;
+    count = keys - r < LANES ? keys - r : LANES;
+    if (count > whole) count = whole;
+    const int32_t least = *position_rows(t, distance_of(a, p, 0, key + r + count - 1));
+    const int32_t most = *position_rows(t, distance_of(a, p, width - 1, key + r));
+    multiply_keys(a, key + r, count, least, most, sums);
+    for (size_t i = 0; i < count; i++)
+      for (size_t v = 0; v < p->vectors; v++) {
+        float *s = a->scores + (r + i) * width + v * LANES;
+        const int32_t *row = position_rows(t, distance_of(a, p, v * LANES, key + r + i));
+        ivec lane;
+        memcpy(&lane, row, sizeof lane);
+        const vec near = vec_load(sums + i * POSITIONS + (row[0] - least));
+        vec_store(s, vec_load(s) + __builtin_shuffle(near, lane - ivec_all(row[0])));
+      }
+  }
+}
+
 /* --- biases, and what is hidden --- */
 
 static void add_bias(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
@@ -324,6 +448,8 @@ static void hide_by_mask(const struct attend *a, const struct panel *p, size_t k
 static bool score_block(const struct attend *a, const struct panel *p, size_t key, size_t keys) {
   const struct kernel_tile *t = a->t;
   panel_scores(a, p, key, keys);
+  if (t->disentangled.key) add_position_keys(a, p, key, keys);
+  if (t->disentangled.query) add_position_queries(a, p, key, keys);
   if (t->cap > 0) cap_scores(a, p, keys);
   if (t->bias) add_bias(a, p, key, keys);
   if (t->relative) add_relative(a, p, key, keys);
