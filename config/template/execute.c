@@ -231,6 +231,7 @@ static enum execute_end run_loop(struct evaluate *r, const struct node *n, struc
   *l = (struct loop){.index0 = -1, .length = -1, .depth0 = depth0, .block = n->flag ? n : NULL};
   const struct value loop = {.kind = VALUE_LOOP, .object = l};
   enum execute_end end = EXECUTE_NEXT;
+  bool completed = false; /* an item, without a break or continue: only then is there no else */
   r->b.at = n->y->at;
   if (!begin_loop(r, n, iterated, l)) return EXECUTE_FAILED;
   while (end != EXECUTE_BREAK) {
@@ -241,9 +242,10 @@ static enum execute_end run_loop(struct evaluate *r, const struct node *n, struc
     end = set ? run_all(r, n->body) : EXECUTE_FAILED;
     r->scope = scope;
     if (end == EXECUTE_FAILED) return end;
+    completed |= end == EXECUTE_NEXT;
   }
   if (r->b.e->status) return EXECUTE_FAILED;
-  if (l->index0 >= 0 || !n->otherwise) return EXECUTE_NEXT;
+  if (completed || !n->otherwise) return EXECUTE_NEXT;
   if (!evaluate_enter(r)) return EXECUTE_FAILED;
   end = run_all(r, n->otherwise);
   r->scope = scope;

@@ -10,12 +10,15 @@
 #include "config/template/value/compare.h"
 #include "config/tokenizer/pattern/unicode.h"
 
+/* Names of Python's own attributes; for these, the sandbox has nothing. */
+static bool is_hidden(struct value name) {
+  return name.length > 4 && memcmp(name.text, "__", 2) == 0 &&
+         memcmp(name.text + name.length - 2, "__", 2) == 0;
+}
+
 /* Python's getattr(). MISSING: nothing, or after a failure. */
 static struct value own_attribute(struct bounds *b, struct value x, struct value name) {
-  const bool hidden = name.length > 4 && memcmp(name.text, "__", 2) == 0 &&
-                      memcmp(name.text + name.length - 2, "__", 2) == 0;
   bool found;
-  if (hidden) return value_unsafe(b, name, x);
   if (x.kind == VALUE_NAMESPACE) return compare_find(b, x, name);
   if (x.kind == VALUE_LOOP) {
     const struct value v = loop_attribute(b, (struct loop *)x.object, name, &found);
@@ -45,6 +48,7 @@ static struct value own_item(struct bounds *b, struct value x, struct value key)
 }
 
 struct value attribute_get(struct bounds *b, struct value x, struct value name) {
+  if (is_hidden(name)) return value_unsafe(b, name, x);
   if (x.kind == VALUE_UNDEFINED) return value_fail_undefined(b, x);
   struct value found = own_attribute(b, x, name);
   if (!found.kind && !b->e->status) found = own_item(b, x, name);
@@ -54,7 +58,8 @@ struct value attribute_get(struct bounds *b, struct value x, struct value name) 
 struct value attribute_item(struct bounds *b, struct value x, struct value key) {
   if (x.kind == VALUE_UNDEFINED) return value_fail_undefined(b, x);
   struct value found = own_item(b, x, key);
-  if (!found.kind && !b->e->status && key.kind == VALUE_TEXT) found = own_attribute(b, x, key);
+  if (!found.kind && !b->e->status && key.kind == VALUE_TEXT)
+    found = is_hidden(key) ? value_unsafe(b, key, x) : own_attribute(b, x, key);
   return found.kind || b->e->status ? found : value_undefined(b, key, x);
 }
 

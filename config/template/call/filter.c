@@ -67,6 +67,7 @@ static struct arguments after(const struct arguments *a, size_t count) {
 
 static struct value apply_map(struct bounds *b, struct value x, const struct arguments *a) {
   struct picking how = {0};
+  if (!value_truth(x)) return pick_from(b, x, how, next_mapped);
   if (a->positions > 0) {
     how.name = a->position[0];
     how.arguments = after(a, 1);
@@ -85,6 +86,7 @@ static struct value apply_map(struct bounds *b, struct value x, const struct arg
 static struct value select_from(struct bounds *b, struct value x, const struct arguments *a,
                                 bool attribute, bool negated) {
   struct picking how = {.negated = negated};
+  if (!value_truth(x)) return pick_from(b, x, how, next_selected);
   if (attribute && a->positions == 0)
     return bounds_fail(b, "Missing parameter for attribute name"), VALUE_FAILED;
   if (attribute) how.attribute = a->position[0];

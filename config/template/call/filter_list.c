@@ -37,9 +37,8 @@ static struct value apply_first(struct bounds *b, struct value x, const struct v
   return value_hint(b, "No first item, sequence was empty.");
 }
 
-/* Python's reversed(): what it does not take is undefined there, too. */
+/* Python's reversed() needs a length. */
 static bool can_reverse(struct bounds *b, struct value x) {
-  if (x.kind == VALUE_UNDEFINED) value_fail_undefined(b, x);
   if (x.kind == VALUE_ITERATOR || !iterate_can(x))
     bounds_fail(b, "'%s' object is not reversible", value_type(x));
   return !b->e->status;
@@ -63,7 +62,7 @@ static struct value apply_reverse(struct bounds *b, struct value x, const struct
   (void)a;
   if (x.kind == VALUE_TEXT)
     return attribute_slice(b, x, (struct value[]){value_none(), value_none(), value_integer(-1)});
-  const struct value list = x.kind == VALUE_UNDEFINED ? value_fail_undefined(b, x) : list_of(b, x);
+  const struct value list = list_of(b, x);
   struct iterator *from = list.kind ? iterate_value(b, list) : NULL;
   const struct value reversed = iterate_lazily(b, next_reversed, from, NULL);
   if (!reversed.kind) return reversed;
@@ -122,16 +121,17 @@ static struct value key_of(struct bounds *b, struct value item, struct value pat
   return key.kind == VALUE_TEXT && !case_matters ? letters_case(b, key, LETTERS_LOWER) : key;
 }
 
-/* Keys by several paths, between commas, are a list of keys. */
+/* A list of keys, by the paths between commas: what has no order is no failure while it is equal.
+ */
 static struct value keys_of(struct bounds *b, struct value item, struct value paths,
                             bool case_matters) {
-  if (paths.kind != VALUE_TEXT || !memchr(paths.text, ',', paths.length))
-    return key_of(b, item, paths, case_matters, VALUE_FAILED);
   const struct value list = value_list(b, VALUE_LIST);
-  for (size_t at = 0; list.kind && at <= paths.length;) {
-    const size_t length = strcspn(paths.text + at, ",");
-    const struct value path = value_copy(b, paths.text + at, length),
-                       key = path.kind ? key_of(b, item, path, case_matters, VALUE_FAILED) : path;
+  const bool text = paths.kind == VALUE_TEXT;
+  for (size_t at = 0; list.kind && (text ? at <= paths.length : at == 0);) {
+    const size_t length = text ? strcspn(paths.text + at, ",") : 0;
+    const struct value path = text ? value_copy(b, paths.text + at, length) : paths;
+    if (text && !path.kind) return VALUE_FAILED;
+    const struct value key = key_of(b, item, path, case_matters, VALUE_FAILED);
     if (!key.kind || !value_append(b, list, key)) return VALUE_FAILED;
     at += length + 1;
   }
@@ -169,31 +169,42 @@ static bool sort_items(struct bounds *b, struct sorted *in, size_t count, bool r
   return out != NULL;
 }
 
-/* The items of a list in order of their keys, which `sorted` gets, too. */
-static struct value sort_list(struct bounds *b, struct value list, struct value path,
-                              bool case_matters, bool reverse, struct sorted **sorted) {
-  const size_t count = list.kind ? list.list->count : 0;
-  *sorted = list.kind ? bounds_alloc(b, count * sizeof **sorted) : NULL;
-  if (!*sorted) return VALUE_FAILED;
-  for (size_t i = 0; i < count; i++) {
-    (*sorted)[i] =
-        (struct sorted){keys_of(b, list.list->item[i], path, case_matters), list.list->item[i]};
-    if (!(*sorted)[i].key.kind) return VALUE_FAILED;
+/* How a list is sorted: by one path, or by a list of paths. */
+struct sorting {
+  struct value path, otherwise;
+  bool several, case_matters, reverse;
+};
+
+/* The items of a list with their keys, in their order. NULL after a failure. */
+static struct sorted *sorted_of(struct bounds *b, struct value list, const struct sorting *how) {
+  struct sorted *sorted = list.kind ? bounds_alloc(b, list.list->count * sizeof *sorted) : NULL;
+  for (size_t i = 0; sorted && i < list.list->count; i++) {
+    const struct value item = list.list->item[i];
+    sorted[i] = (struct sorted){how->several
+                                    ? keys_of(b, item, how->path, how->case_matters)
+                                    : key_of(b, item, how->path, how->case_matters, how->otherwise),
+                                item};
+    if (!sorted[i].key.kind) return NULL;
   }
-  if (!sort_items(b, *sorted, count, reverse)) return VALUE_FAILED;
-  for (size_t i = 0; i < count; i++) list.list->item[i] = (*sorted)[i].item;
-  return list;
+  return sorted && sort_items(b, sorted, list.list->count, how->reverse) ? sorted : NULL;
+}
+
+static struct value sort_list(struct bounds *b, struct value list, const struct sorting *how) {
+  const struct sorted *sorted = sorted_of(b, list, how);
+  for (size_t i = 0; sorted && i < list.list->count; i++) list.list->item[i] = sorted[i].item;
+  return sorted ? list : VALUE_FAILED;
 }
 
 static struct value apply_sort(struct bounds *b, struct value x, const struct value *a) {
-  struct sorted *sorted;
-  return sort_list(b, list_of(b, x), a[2], arguments_truth(a[1], false),
-                   arguments_truth(a[0], false), &sorted);
+  const struct sorting how = {.path = a[2],
+                              .several = true,
+                              .case_matters = arguments_truth(a[1], false),
+                              .reverse = arguments_truth(a[0], false)};
+  return sort_list(b, list_of(b, x), &how);
 }
 
 static struct value apply_dictsort(struct bounds *b, struct value x, const struct value *a) {
   struct value by;
-  struct sorted *sorted;
   if (!arguments_text(b, a[1], value_word("key"), &by)) return VALUE_FAILED;
   const bool value = strcmp(by.text, "value") == 0;
   if (!value && strcmp(by.text, "key") != 0)
@@ -203,23 +214,20 @@ static struct value apply_dictsort(struct bounds *b, struct value x, const struc
     return bounds_fail(b, "dictsort needs a dict, got '%s'", value_type(x)), VALUE_FAILED;
   x.kind = VALUE_VIEW;
   x.part = VALUE_ITEMS;
-  return sort_list(b, list_of(b, x), value_integer(value), arguments_truth(a[0], false),
-                   arguments_truth(a[2], false), &sorted);
+  const struct sorting how = {.path = value_integer(value),
+                              .case_matters = arguments_truth(a[0], false),
+                              .reverse = arguments_truth(a[2], false)};
+  return sort_list(b, list_of(b, x), &how);
 }
 
 /* Lists of the items with the same key, each with the key of its first item. */
 static struct value apply_groupby(struct bounds *b, struct value x, const struct value *a) {
-  const bool case_matters = arguments_truth(a[2], false);
-  const struct value groups = value_list(b, VALUE_LIST);
-  struct value list = list_of(b, x);
-  struct sorted *sorted = list.kind ? bounds_alloc(b, list.list->count * sizeof *sorted) : NULL;
+  const struct sorting how = {.path = a[0],
+                              .otherwise = a[1],
+                              .case_matters = arguments_truth(a[2], false)};
+  const struct value groups = value_list(b, VALUE_LIST), list = list_of(b, x);
+  const struct sorted *sorted = sorted_of(b, list, &how);
   if (!groups.kind || !sorted) return VALUE_FAILED;
-  for (size_t i = 0; i < list.list->count; i++) {
-    sorted[i] = (struct sorted){key_of(b, list.list->item[i], a[0], case_matters, a[1]),
-                                list.list->item[i]};
-    if (!sorted[i].key.kind) return VALUE_FAILED;
-  }
-  if (!sort_items(b, sorted, list.list->count, false)) return VALUE_FAILED;
   for (size_t i = 0; i < list.list->count;) {
     const struct value key = key_of(b, sorted[i].item, a[0], true, a[1]),
                        some = value_list(b, VALUE_LIST);

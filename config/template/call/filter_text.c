@@ -136,12 +136,13 @@ static struct value apply_truncate(struct bounds *b, struct value x, const struc
       !arguments_integer(b, a[3].kind == VALUE_NONE ? VALUE_FAILED : a[3], 5, &leeway))
     return VALUE_FAILED;
   const int64_t ending = (int64_t)value_characters(end.text, end.length);
-  if (x.kind == VALUE_UNDEFINED) return x;
-  if (x.kind != VALUE_TEXT || length < ending || leeway < 0)
+  size_t has;
+  if (length < ending || leeway < 0 || !value_length(x, &has))
     return bounds_fail(b, "truncate needs a string, and a length of at least %d", (int)ending),
            VALUE_FAILED;
-  const int64_t has = (int64_t)value_characters(x.text, x.length);
-  if (has <= length || has - length <= leeway) return x;
+  if ((int64_t)has <= length || (int64_t)has - length <= leeway) return x;
+  if (x.kind != VALUE_TEXT)
+    return bounds_fail(b, "truncate needs a string, got '%s'", value_type(x)), VALUE_FAILED;
   size_t kept = value_skip(x.text, x.length, (size_t)(length - ending));
   const char *space = arguments_truth(a[1], false) ? NULL : memrchr(x.text, ' ', kept);
   if (space) kept = (size_t)(space - x.text);

@@ -135,12 +135,10 @@ static struct value split_spaces(struct bounds *b, struct value text, int64_t mo
     while (at < text.length && is_space_at(text, at, &length)) at += length;
     if (at == text.length) break;
     const size_t from = at;
-    if (most-- == 0) {
-      const struct value rest = letters_strip(b, value_text(text.text + from, text.length - from),
-                                              VALUE_FAILED, false, true);
-      return rest.kind && value_append(b, list, rest) ? list : VALUE_FAILED;
-    }
-    while (at < text.length && !is_space_at(text, at, &length)) at += length;
+    if (most-- == 0)
+      at = text.length; /* the rest, with the spaces at its end */
+    else
+      while (at < text.length && !is_space_at(text, at, &length)) at += length;
     const struct value word = part(b, text, from, at);
     if (!word.kind || !value_append(b, list, word)) return VALUE_FAILED;
   }
@@ -163,12 +161,7 @@ static struct value rsplit_spaces(struct bounds *b, struct value text, int64_t m
     while (end > 0 && letters_is_space(unicode_read_before(text.text, end, &length))) end -= length;
     if (end == 0) break;
     size_t from = end;
-    if (most-- == 0) {
-      const struct value rest = part(b, text, 0, end);
-      const struct value first =
-          rest.kind ? letters_strip(b, rest, VALUE_FAILED, true, false) : rest;
-      return first.kind && value_append(b, list, first) ? reversed(list) : VALUE_FAILED;
-    }
+    if (most-- == 0) from = 0;
     while (from > 0 && !letters_is_space(unicode_read_before(text.text, from, &length)))
       from -= length;
     const struct value word = part(b, text, from, end);

@@ -76,10 +76,12 @@ static bool add_upper(struct bounds *b, struct buffer *to, uint32_t c) {
 }
 
 /* The title case of a character that is several in upper case begins with a capital. */
+enum { SHARP_S = 0xdf }; /* newer Unicode has a capital one, which Python does not take */
+
 static bool add_title(struct bounds *b, struct buffer *to, uint32_t c) {
   uint32_t upper[UNICODE_UPPER_MAX], title = unicode_title(c);
   const size_t count = unicode_upper(c, upper);
-  if (title != c || count == 1) return add_character(b, to, title);
+  if ((title != c && c != SHARP_S) || count == 1) return add_character(b, to, title);
   bool done = add_character(b, to, upper[0]);
   for (size_t i = 1; i < count && done; i++) {
     uint32_t lower[UNICODE_LOWER_MAX];
