@@ -253,8 +253,29 @@ static json_t *block_width(const void *block, size_t i) {
   return json_integer((json_int_t)((const struct whole_block *)block)->width[i]);
 }
 
+static bool layers_differ(const struct stack *s) {
+  bool differ = false;
+  for (size_t i = 1; i < stack_form(s)->layers; i++)
+    differ |= stack_layer_kind(s, i) != stack_layer_kind(s, 0);
+  return differ;
+}
+
+/* Adds the rotary positions, unless there are none. */
+static bool add_rope(json_t *to, double base) {
+  return !(base > 0) || add_member(to, "rope", json_pack("{s:f}", "base", base));
+}
+
+/* Adds in what the layer of a self-attention differs from others. */
+static bool add_layer_kind(json_t *piece, const struct whole *w, const struct whole_block *b) {
+  const struct stack *s = strcmp(b->side, "decoder") == 0 ? w->decoder : w->encoder;
+  if (b->kind != BLOCK_ATTENTION || b->key > 0 || !layers_differ(s)) return true;
+  const struct stack_kind *kind = stack_layer_kind(s, b->layer);
+  return add_size(piece, "window", kind->window) && add_rope(piece, kind->self.rope_base);
+}
+
 static json_t *describe_piece(const void *whole, size_t i) {
-  const struct whole_block *b = &((const struct whole *)whole)->block[i];
+  const struct whole *w = whole;
+  const struct whole_block *b = &w->block[i];
   json_t *costs = json_pack("{s:I}", "token", (json_int_t)b->token);
   bool good = costs;
   if (b->kind == BLOCK_ATTENTION)
@@ -266,7 +287,7 @@ static json_t *describe_piece(const void *whole, size_t i) {
     good = good && add_member(piece, "layer", json_integer((json_int_t)b->layer));
   good = good && add_member(piece, "shape", make_list(b->widths, block_width, b)) &&
          add_member(piece, "parameters", json_integer((json_int_t)b->parameters)) &&
-         json_object_set(piece, "multiply_adds", costs) == 0;
+         json_object_set(piece, "multiply_adds", costs) == 0 && add_layer_kind(piece, w, b);
   json_decref(costs);
   return complete(piece, good && (!b->tied || add_member(piece, "tied", json_true())));
 }
@@ -292,8 +313,7 @@ static json_t *describe_layer(const struct model *m) {
     good = good && add_member(d, "scale", json_real(real_of_float(s->scale)));
   if (s->score == SCORE_ADDITIVE)
     good = good && add_member(d, "score_size", json_integer((json_int_t)s->score_size));
-  if (s->rope_base > 0)
-    good = good && add_member(d, "rope", json_pack("{s:f}", "base", s->rope_base));
+  good = good && add_rope(d, s->rope_base);
   if (s->relative_buckets > 0)
     good =
         good && add_member(d, "relative_bias",

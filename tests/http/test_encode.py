@@ -112,7 +112,7 @@ class BothWays(ServerCase):
     @classmethod
     def start(cls):
         return Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in FOLDERS
-                                  if "bidirectional" in name}})
+                                  if "bidirectional" in name or name == "modernbert-a"}})
 
     def test_it_is_an_encoder(self):
         for name in ("qwen2-bidirectional", "qwen3-bidirectional", "llama-bidirectional"):
@@ -127,22 +127,29 @@ class BothWays(ServerCase):
                 self.assertTrue(all(weight > 0 for row in rows for weight in row))
 
     def test_a_window_has_two_sides(self):
-        name, tokens = "qwen2-bidirectional-window", [3, 1, 4, 1, 5, 9, 2, 6]
+        for name, bases in (("qwen2-bidirectional-window", [1e6, 1e6, 1e6]), ("modernbert-a", [16e4, 1e4, 1e4, 16e4])):
+            with self.subTest(model=name):
+                self.has_windows(name, [3, 1, 4, 1, 5, 9, 2, 6], bases)
+
+    def has_windows(self, name, tokens, bases):
         about = self.ok(self.server.get(f"/v1/models/{name}"))
         self.assertEqual((about["window"], about["window_layers"]), (5, [1, 2]))
+        parts = [piece for piece in about["pieces"] if piece["kind"] == "attention"]
+        self.assertEqual([part.get("window") for part in parts], [None, 5, 5, None][:len(parts)])
+        self.assertEqual([part["rope"]["base"] for part in parts], bases)
         asked = {"tokens": tokens, "return_hidden": ["encoder.*.self.input"], "return_attention": True}
         answer = self.ok(self.server.post(path_of(name), asked))
-        for layer in range(3):
+        for layer in range(len(parts)):
             weights = answer["attention"][f"encoder.{layer}.self"]
             for i, row in enumerate(weights[0]):
                 self.assertEqual([j for j, weight in enumerate(row) if weight > 0],
-                                 [j for j in range(8) if not layer or abs(i - j) < 5])
+                                 [j for j in range(8) if layer not in (1, 2) or abs(i - j) < 5])
             alone = self.ok(self.server.post(path_of(name, f"layers/encoder.{layer}.self/attention"), {
                 "queries": answer["hidden"][f"encoder.{layer}.self.input"], "return_attention": True}))
             self.assertEqual(alone["attention_weights"], weights)
 
     def test_an_item_has_its_bits_in_company(self):
-        for name in ("qwen2-bidirectional-window", "qwen3-bidirectional"):
+        for name in ("qwen2-bidirectional-window", "qwen3-bidirectional", "modernbert-a"):
             texts = drawn(5, 7, 1, 12, 30)
             for pool in ("none", "mean", "last", "cls"):
                 answer = self.ok(self.server.post(path_of(name), {"tokens": texts, "pool": pool}))["outputs"]
@@ -353,6 +360,22 @@ class Decoder(ServerCase):
             for head in answer[f"decoder.{layer}.self"]:
                 self.assertEqual([sum(weight > 0 for weight in row) for row in head],
                                  [1, 2, 3, 4, 4, 4] if layer else [1, 2, 3, 4, 5, 6])
+
+    def test_some_layers_may_lack_rotary_positions(self):
+        about = self.ok(self.server.get("/v1/models/smollm3-a"))
+        self.assertEqual([piece.get("rope") for piece in about["pieces"] if piece["kind"] == "attention"],
+                         [{"base": 2e6}] * 3 + [None])
+        tokens = [7, 7, 7, 7, 7, 7]
+        asked = {"tokens": [tokens], "return_hidden": ["decoder.*.self.input"], "return_attention": True}
+        answer = self.ok(self.server.post(path_of("smollm3-a"), asked))
+        for layer in range(4):
+            alone = self.ok(self.server.post(path_of("smollm3-a", f"layers/decoder.{layer}.self/attention"), {
+                "queries": answer["hidden"][f"decoder.{layer}.self.input"], "return_attention": True}))
+            self.assertEqual(alone["attention_weights"], answer["attention"][f"decoder.{layer}.self"])
+        # Equal tokens are equal rows in every layer: without positions, keys are alike.
+        spread = [max(row) - min(row) for layer in (2, 3) for row in [answer["attention"][f"decoder.{layer}.self"][0][0][-1]]]
+        self.assertGreater(spread[0], 1e-3)
+        self.assertLess(spread[1], 1e-6)
 
     def test_beginnings_have_the_bits_of_the_whole(self):
         text = [5, 9, 31, 2, 44, 17, 17, 47, 1]
