@@ -1,10 +1,11 @@
 /* bench_generate: a GPT-2 of random weights through the pool, with one worker and with two: tokens
  * a second of sequences that go on together, as the rate at which the weights are read for them,
  * against the rate at which this machine reads memory in the same run; the same with weights in 16
- * bits, and quantized; and a long text's first token, and its score, against cblas_sgemm.
+ * bits, and quantized; and a long text's first token, and its score, against cblas_sgemm. Also the
+ * rate at which quantized weights of the sizes of Gemma 3 1B are read.
  *
- * GPT=mini or tiny computes those instead of base. Time is the clock's, the best of several turns,
- * taken alternately with the yardstick's. */
+ * GPT=mini, tiny or gemma computes those alone, instead of base and gemma. Time is the clock's, the
+ * best of several turns, taken alternately with the yardstick's. */
 #include <cblas.h>
 #include <math.h>
 #include <pthread.h>
@@ -70,6 +71,42 @@ static struct stack *make_stack(const struct gpt *b, const struct model *m) {
   drawn_form = m->form;
   const struct stack_form form = form_of(&a, b, m->compute);
   return drawn_stack(&form, &a);
+}
+
+/* The sizes of Gemma 3 1B: five of six layers have a window. */
+static struct stack *make_gemma(void) {
+  enum { WIDTH = 1152, HEADS = 4, HEAD_SIZE = 256, TOKENS = 262144 };
+  struct arena a;
+  arena_init(&a, NULL);
+  struct stack_form form = {.compute = COMPUTE_INT8_BLOCK,
+                            .name = "decoder",
+                            .width = WIDTH,
+                            .forward_size = 6912,
+                            .layers = 26,
+                            .causal = true,
+                            .norm = NORM_RMS,
+                            .place = NORM_PRE,
+                            .epsilon = 1e-6f,
+                            .output = {.tied = true}};
+  for (size_t i = 0; i < 2; i++) {
+    struct stack_kind *kind = &form.kind[i];
+    kind->self = plain_shape(HEADS, HEAD_SIZE);
+    kind->self.kv_heads = 1;
+    kind->self.query_size = kind->self.key_size = kind->self.value_size = WIDTH;
+    kind->self.output_size = WIDTH;
+    kind->self.norm_epsilon = form.epsilon;
+    kind->self.rope_base = i ? 1e4 : 1e6;
+    kind->window = i ? 512 : 0;
+    kind->activation = ACTIVATION_GELU_NEW;
+  }
+  drawn_form = KERNEL_FLOAT32;
+  form.last = drawn_norm(&a, WIDTH);
+  form.last.shift = NULL;
+  form.embedding = (struct stack_embedding){.token = drawn_numbers(&a, TOKENS * WIDTH, 0, 0.07f),
+                                            .tokens = TOKENS,
+                                            .scale = sqrtf(WIDTH)};
+  const struct drawn_layers layers = {.gated = true, .gemma = true, .full_every = 6};
+  return drawn_stack_of(&form, &layers, &a);
 }
 
 /* --- what is asked of it --- */
@@ -194,6 +231,23 @@ static void decode(const struct gpt *b, struct stack *const stack[MODELS],
   fflush(stdout);
 }
 
+/* All bytes of the stack are read for each token: the table of tokens is the output's matrix. */
+static void decode_gemma(const struct stack *s, size_t workers) {
+  const struct bench_case c = {.items = 1, .text = 16, .most = 65};
+  struct drawn_taken best = {INFINITY, INFINITY};
+  double read = 0;
+  for (int turn = 0; turn < TURNS; turn++) {
+    read = fmax(read, read_rate(workers));
+    decode_once(s, &c, workers, &best);
+  }
+  const double rate = (double)stack_bytes(s) / best.step;
+  printf("gemma-3-1b sizes int8-block x1 after %zu, %zu worker%s | %.2f ms a step, %.1f tokens/s; "
+         "weights at %.2f GB/s | memory read: %.2f GB/s | %.2f | 0.72\n",
+         c.text, workers, workers == 1 ? "" : "s", best.step / 1e6, 1e9 / best.step, rate, read,
+         rate / read);
+  fflush(stdout);
+}
+
 static void text(const struct gpt *b, const struct model *m, const struct stack *s, size_t n,
                  size_t workers) {
   struct pool *p = drawn_pool(s, workers);
@@ -220,6 +274,26 @@ static void text(const struct gpt *b, const struct model *m, const struct stack 
   pool_free(p);
 }
 
+static void bench_gpt(const struct gpt *b) {
+  struct stack *stack[MODELS];
+  for (size_t i = 0; i < MODELS; i++) stack[i] = make_stack(b, &models[i]);
+  for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++) {
+    static const size_t items[] = {1, 8, 16};
+    for (size_t i = 0; i < 3; i++)
+      decode(b, stack, &(struct bench_case){.items = items[i], .text = 16, .most = 65}, workers);
+    decode(b, stack, &(struct bench_case){.items = 1, .text = 512, .most = 65}, workers);
+    for (size_t i = 0; i < MODELS; i++) text(b, &models[i], stack[i], 512, workers);
+  }
+  for (size_t i = 0; i < MODELS; i++) stack_free(stack[i]);
+}
+
+static void bench_gemma(void) {
+  struct stack *s = make_gemma();
+  for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++)
+    decode_gemma(s, workers);
+  stack_free(s);
+}
+
 int main(int argc, char **argv) {
   (void)argc;
   gemm_blas_init();
@@ -234,16 +308,9 @@ int main(int argc, char **argv) {
   madvise(room, READ_FLOATS * sizeof *room, MADV_HUGEPAGE);
   memset(room, 1, READ_FLOATS * sizeof *room);
   memory = room;
-  struct stack *stack[MODELS];
-  for (size_t i = 0; i < MODELS; i++) stack[i] = make_stack(b, &models[i]);
-  for (size_t workers = 1; workers <= 2 && workers <= cpu_quota(); workers++) {
-    static const size_t items[] = {1, 8, 16};
-    for (size_t i = 0; i < 3; i++)
-      decode(b, stack, &(struct bench_case){.items = items[i], .text = 16, .most = 65}, workers);
-    decode(b, stack, &(struct bench_case){.items = 1, .text = 512, .most = 65}, workers);
-    for (size_t i = 0; i < MODELS; i++) text(b, &models[i], stack[i], 512, workers);
-  }
-  for (size_t i = 0; i < MODELS; i++) stack_free(stack[i]);
+  const bool gemma = name && !strcmp(name, "gemma");
+  if (!gemma) bench_gpt(b);
+  if (!name || gemma) bench_gemma();
   free(room);
   return 0;
 }

@@ -20,9 +20,9 @@ const float *drawn_numbers(struct arena *a, size_t count, float middle, float sp
   return x;
 }
 
-static struct layer_matrix draw_matrix(struct arena *a, size_t out, size_t in) {
+static struct layer_matrix draw_matrix(struct arena *a, size_t out, size_t in, bool bias) {
   return (struct layer_matrix){.weight = drawn_numbers(a, out * in, 0, 0.07f),
-                               .bias = drawn_numbers(a, out, 0, 0.09f)};
+                               .bias = bias ? drawn_numbers(a, out, 0, 0.09f) : NULL};
 }
 
 struct stack_norm drawn_norm(struct arena *a, size_t width) {
@@ -30,31 +30,58 @@ struct stack_norm drawn_norm(struct arena *a, size_t width) {
                              .shift = drawn_numbers(a, width, 0, 0.09f)};
 }
 
-static struct stack_layer draw_layer(struct arena *a, const struct stack_form *f) {
-  struct stack_layer l = {0};
-  for (unsigned role = 0; role < ROLE_PROJECTIONS; role++)
-    l.self[role] = draw_matrix(a, f->width, f->width);
-  for (unsigned role = 0; f->cross.heads && role < ROLE_PROJECTIONS; role++)
-    l.cross[role] = draw_matrix(a, f->width, f->width);
-  l.norm_self = drawn_norm(a, f->width);
-  if (f->cross.heads) l.norm_cross = drawn_norm(a, f->width);
-  l.norm_forward = drawn_norm(a, f->width);
-  l.forward.up = draw_matrix(a, f->forward_size, f->width);
-  l.forward.down = draw_matrix(a, f->width, f->forward_size);
+static struct stack_norm draw_norm(struct arena *a, const struct stack_form *f) {
+  struct stack_norm norm = drawn_norm(a, f->width);
+  if (f->norm == NORM_RMS) norm.shift = NULL;
+  return norm;
+}
+
+static void draw_attention(struct arena *a, const struct layer_shape *s, bool bias,
+                           struct layer_matrix out[ROLE_COUNT]) {
+  const size_t wide = s->heads * s->value_head_size;
+  out[ROLE_QUERY] = draw_matrix(a, s->heads * s->head_size, s->query_size, bias);
+  out[ROLE_KEY] = draw_matrix(a, s->kv_heads * s->key_head_size, s->key_size, bias);
+  out[ROLE_VALUE] = draw_matrix(a, s->kv_heads * s->value_head_size, s->value_size, bias);
+  out[ROLE_OUTPUT] = draw_matrix(a, s->output_size, wide, bias);
+}
+
+static struct stack_layer draw_layer(struct arena *a, const struct stack_form *f,
+                                     const struct drawn_layers *of, size_t index) {
+  struct stack_layer l = {.kind = of->full_every && (index + 1) % of->full_every != 0};
+  const struct layer_shape *shape = &f->kind[l.kind].self;
+  draw_attention(a, shape, of->biased, l.self);
+  if (f->cross.heads) draw_attention(a, &f->cross, of->biased, l.cross);
+  l.norm_self = draw_norm(a, f);
+  if (f->cross.heads) l.norm_cross = draw_norm(a, f);
+  l.norm_forward = draw_norm(a, f);
+  if (of->gemma) {
+    l.self[ROLE_NORM_QUERY].weight = drawn_numbers(a, shape->head_size, 1, 0.17f);
+    l.self[ROLE_NORM_KEY].weight = drawn_numbers(a, shape->head_size, 1, 0.17f);
+    l.after_self = draw_norm(a, f);
+    l.after_forward = draw_norm(a, f);
+  }
+  if (of->gated) l.forward.gate = draw_matrix(a, f->forward_size, f->width, of->biased);
+  l.forward.up = draw_matrix(a, f->forward_size, f->width, of->biased);
+  l.forward.down = draw_matrix(a, f->width, f->forward_size, of->biased);
   return l;
 }
 
-struct stack *drawn_stack(const struct stack_form *form, struct arena *a) {
+struct stack *drawn_stack_of(const struct stack_form *form, const struct drawn_layers *layers,
+                             struct arena *a) {
   struct error e = {0};
   struct stack *s = stack_new(form, &e);
   must(s != NULL);
   arena_free(a);
   for (size_t i = 0; i < form->layers; i++) {
-    const struct stack_layer l = draw_layer(a, form);
+    const struct stack_layer l = draw_layer(a, form, layers, i);
     must(stack_set_layer(s, &l, &e) == STATUS_OK);
     arena_free(a);
   }
   return s;
+}
+
+struct stack *drawn_stack(const struct stack_form *form, struct arena *a) {
+  return drawn_stack_of(form, &(struct drawn_layers){.biased = true}, a);
 }
 
 struct stack_run *drawn_run(const struct stack *s, size_t items, size_t length, struct arena *a) {

@@ -14,9 +14,21 @@ extern enum kernel_form drawn_form; /* that has the numbers of matrices */
 const float *drawn_numbers(struct arena *a, size_t count, float middle, float spread);
 struct stack_norm drawn_norm(struct arena *a, size_t width);
 
-/* A stack of a form whose embedding lies in the arena, which is freed. Every matrix has a bias.
- * Where there is cross attention, it has the sizes of the other one. */
+/* What the layers of a stack have. */
+struct drawn_layers {
+  bool biased; /* every matrix has a bias */
+  bool gated;
+  bool gemma;        /* norms of heads, and of what branches give */
+  size_t full_every; /* one layer of so many is of the first kind, the others of the second; 0: all
+                        are */
+};
+
+/* A stack of a form whose embedding lies in the arena, which is freed. The layers of the first
+ * function have biases, and nothing else of these. Where there is cross attention, it has the sizes
+ * of the other one. */
 struct stack *drawn_stack(const struct stack_form *form, struct arena *a);
+struct stack *drawn_stack_of(const struct stack_form *form, const struct drawn_layers *layers,
+                             struct arena *a);
 
 /* A run over texts of so many drawn tokens each, which lie one after the other: not prepared. */
 struct stack_run *drawn_run(const struct stack *s, size_t items, size_t length, struct arena *a);
