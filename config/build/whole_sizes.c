@@ -175,6 +175,8 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   struct layer_shape *s = &z->stack->form.kind->self;
   if (z->stack->form.layers == 0) return STATUS_OK;
   if (make_shape(z, WHOLE_QUERY, z->stack->form.width, s, e)) return e->status;
+  if (w->score_scalar > 0) s->scale = (float)(1 / sqrt(w->score_scalar));
+  s->cap = (float)w->score_cap;
   s->norm_epsilon = w->type && w->type->head_norms ? norm_epsilon(p) : 0;
   if (z->stack->places & WHOLE_PLACES_ROTARY && s->head_size % 2 != 0)
     return error_set(e, STATUS_CONFIG,
@@ -279,6 +281,7 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
                      "there is no tensor \"%s.weight\" of the masked language modeling head",
                      masked->matrix);
   f->output.scale = f->output.tied && family->shrunk ? (float)(1 / sqrt((double)f->width)) : 1;
+  f->output.cap = (float)z->p->words.logit_cap;
   if (!f->output.tied && !headed) drop_table(z, WHOLE_LOGITS_BIAS);
   const bool scaled =
       s->scale_embedding == TOGGLE_UNSAID ? !family->keys : s->scale_embedding == TOGGLE_ON;

@@ -147,10 +147,13 @@ static size_t head_size_of(const struct whole_translation *t) {
   return width > 0 && count > 0 ? (size_t)(width / count) : 0;
 }
 
-/* Is it a key from which whole_layers.c reads the kinds of layers? */
-static bool reads_kinds(const struct whole_keys *keys, const char *key) {
-  return (keys->window && strcmp(keys->window, key) == 0) ||
-         (keys->rotated && strcmp(keys->rotated, key) == 0);
+/* Is it a key that the family reads itself: for its kinds of layers, or for its scores? */
+static bool reads(const struct whole_keys *keys, const char *key) {
+  const char *const own[] = {keys->window, keys->rotated, keys->score_scalar, keys->score_cap,
+                             keys->logit_cap};
+  bool reads = false;
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) reads |= own[i] && strcmp(own[i], key) == 0;
+  return reads;
 }
 
 /* Rejects values that would change what is computed. Some are outside the member about the model,
@@ -166,7 +169,7 @@ static void check_guards(struct whole_translation *t) {
     const struct guard *g = guard_at(i);
     if (g->models == GUARD_NO_MODEL) continue;
     if (g->family && strcmp(g->family, f->name) != 0) continue;
-    if (g->kinds && reads_kinds(f->keys, g->key)) continue;
+    if (reads(f->keys, g->key)) continue;
     if (g->models && (g->models == GUARD_DECODERS) != f->decodes) continue;
     if (g->rotary && f->rotary) continue;
     if (g->moot && json_is_false(json_object_get(t->config, g->moot))) continue;
@@ -174,6 +177,21 @@ static void check_guards(struct whole_translation *t) {
       if (!guard_value_is(g, json_object_get(places[j], g->key), head_size))
         whole_translation_refuse(t, g->key, g->only);
   }
+}
+
+/* Reads a cap, which null takes away. */
+static double cap_of(struct whole_translation *t, const char *key, double otherwise) {
+  if (key && json_is_null(json_object_get(t->config, key))) return 0;
+  return whole_translation_number(t, key, otherwise);
+}
+
+/* Reads how scores and logits are scaled and capped. */
+static void read_scores(struct whole_translation *t) {
+  const struct whole_keys *keys = t->family->keys;
+  const struct whole_type *type = t->w->type;
+  t->w->score_scalar = whole_translation_number(t, keys->score_scalar, type->score_scalar);
+  t->w->score_cap = cap_of(t, keys->score_cap, type->score_cap);
+  t->w->logit_cap = cap_of(t, keys->logit_cap, type->logit_cap);
 }
 
 /* Reads which layers share parameters. */
@@ -252,6 +270,7 @@ static void translate(struct whole_translation *t) {
   t->w->buckets = whole_translation_count(t, keys->buckets, 1, 0);
   t->w->distance = whole_translation_count(t, keys->distance, 1, 0);
   t->w->embedded = whole_translation_count(t, keys->embedded, 1, 0);
+  read_scores(t);
   if (t->family->shared) read_sharing(t);
   if (type->may_part)
     t->w->apart = !whole_translation_flag(t, "share_encoder_decoder_embeddings", true);

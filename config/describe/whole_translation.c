@@ -14,6 +14,15 @@ size_t whole_translation_count(struct whole_translation *t, const char *key, siz
   return (size_t)number;
 }
 
+double whole_translation_number(struct whole_translation *t, const char *key, double otherwise) {
+  const json_t *value = key ? json_object_get(t->config, key) : NULL;
+  const double number = json_number_value(value);
+  if (!value) return otherwise;
+  if (!json_is_number(value) || !(number >= 1e-6 && number <= 1e9))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number from 1e-6 to 1e9", key);
+  return number;
+}
+
 bool whole_translation_flag(struct whole_translation *t, const char *key, bool otherwise) {
   const json_t *value = json_object_get(t->config, key);
   if (!value) return otherwise;

@@ -19,6 +19,9 @@ struct whole_translation {
 size_t whole_translation_count(struct whole_translation *t, const char *key, size_t low,
                                size_t otherwise);
 
+/* The same of a number from 1e-6 to 1e9. */
+double whole_translation_number(struct whole_translation *t, const char *key, double otherwise);
+
 bool whole_translation_flag(struct whole_translation *t, const char *key, bool otherwise);
 
 /* Rejects the value of a key. */

@@ -36,6 +36,8 @@ struct whole_words {
   /* Values that definitions do not have. 0: not given. */
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
+  double score_scalar;                       /* scores are divided by its root */
+  double score_cap, logit_cap;               /* 0: none */
   struct whole_layer_kind kind[STACK_KINDS]; /* of all layers, if there is only one */
   bool *second; /* [DEFINITION_LAYER_MAX + 1] layers of the second kind; NULL: there are none */
   bool has_head_activation; /* of the family's key of that name */

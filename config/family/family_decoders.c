@@ -20,27 +20,40 @@ static const struct whole_keys smollm3_keys = {LLAMA_KEYS, .activation = "hidden
 static const struct whole_keys gemma_keys = {LLAMA_KEYS, .activation = "hidden_activation",
                                              .activation_open = true};
 
-/* Llama and similar models; only some of them have norms of heads. */
-#define LLAMA_NAMES                                                                             \
+static const struct whole_keys gemma2_keys = {LLAMA_KEYS,
+                                              .activation = "hidden_activation",
+                                              .activation_open = true,
+                                              .score_scalar = "query_pre_attn_scalar",
+                                              .score_cap = "attn_logit_softcapping",
+                                              .logit_cap = "final_logit_softcapping"};
+static const struct whole_keys gemma3_keys = {LLAMA_KEYS,
+                                              .activation = "hidden_activation",
+                                              .activation_open = true,
+                                              .score_scalar = "query_pre_attn_scalar",
+                                              .rope_near = "rope_local_base_freq",
+                                              .full_every = "sliding_window_pattern"};
+
+/* Llama and similar models; only some of them have norms of heads. The arguments are the stems of
+ * the norms of branches. */
+#define LLAMA_NAMES(...)                                                                        \
   .layer = "layers.{i}.", .self = "self_attn.",                                                 \
-  .stem = {[WHOLE_QUERY] = "q_proj",                                                            \
-           [WHOLE_KEY] = "k_proj",                                                              \
-           [WHOLE_VALUE] = "v_proj",                                                            \
-           [WHOLE_OUTPUT] = "o_proj",                                                           \
-           [WHOLE_UP] = "mlp.up_proj",                                                          \
-           [WHOLE_GATE] = "mlp.gate_proj",                                                      \
-           [WHOLE_DOWN] = "mlp.down_proj",                                                      \
-           [WHOLE_NORM_SELF] = "input_layernorm",                                               \
-           [WHOLE_NORM_FORWARD] = "post_attention_layernorm",                                   \
-           [WHOLE_NORM_QUERY] = "q_norm",                                                       \
-           [WHOLE_NORM_KEY] = "k_norm",                                                         \
-           [WHOLE_NORM_LAST] = "norm",                                                          \
-           [WHOLE_DENSE] = "linear",                                                            \
-           [WHOLE_CLASS_FIRST] = "dense",                                                       \
-           [WHOLE_CLASSES] = "classifier"},                                                     \
+  .stem = {[WHOLE_QUERY] = "q_proj",       [WHOLE_KEY] = "k_proj",                              \
+           [WHOLE_VALUE] = "v_proj",       [WHOLE_OUTPUT] = "o_proj",                           \
+           [WHOLE_UP] = "mlp.up_proj",     [WHOLE_GATE] = "mlp.gate_proj",                      \
+           [WHOLE_DOWN] = "mlp.down_proj", __VA_ARGS__,                                         \
+           [WHOLE_NORM_QUERY] = "q_norm",  [WHOLE_NORM_KEY] = "k_norm",                         \
+           [WHOLE_NORM_LAST] = "norm",     [WHOLE_DENSE] = "linear",                            \
+           [WHOLE_CLASS_FIRST] = "dense",  [WHOLE_CLASSES] = "classifier"},                     \
   .table = {"embed_tokens"}, .head = "lm_head", .scope = {"layers.", "embed_tokens.", "norm."}, \
   .buffer = {"self_attn.rotary_emb.inv_freq"}, .gated = true, .rotary = true, .tied = true,     \
   .lasting = true, .norm = NORM_RMS, .place = NORM_PRE
+
+#define LLAMA_NORMS \
+  [WHOLE_NORM_SELF] = "input_layernorm", [WHOLE_NORM_FORWARD] = "post_attention_layernorm"
+#define GEMMA_NORMS                                                                            \
+  [WHOLE_NORM_SELF] = "input_layernorm", [WHOLE_NORM_SELF_AFTER] = "post_attention_layernorm", \
+  [WHOLE_NORM_FORWARD] = "pre_feedforward_layernorm",                                          \
+  [WHOLE_NORM_FORWARD_AFTER] = "post_feedforward_layernorm"
 
 const struct whole_family whole_family_gpt2 = {
     .name = "gpt2",
@@ -69,29 +82,45 @@ const struct whole_family whole_family_gpt2 = {
 };
 const struct whole_family whole_family_llama = {
     .name = "llama",
-    LLAMA_NAMES,
+    LLAMA_NAMES(LLAMA_NORMS),
     .bare_classes = "score",
     .decodes = true,
     .keys = &llama_keys,
 };
 static const struct whole_family smollm3 = {
     .name = "smollm3",
-    LLAMA_NAMES,
+    LLAMA_NAMES(LLAMA_NORMS),
     .bare_classes = "score",
     .decodes = true,
     .keys = &smollm3_keys,
 };
 static const struct whole_family gemma = {
     .name = "gemma",
-    LLAMA_NAMES,
+    LLAMA_NAMES(LLAMA_NORMS),
     .bare_classes = "score",
     .decodes = true,
     .keys = &gemma_keys,
     .above_one = true,
 };
+static const struct whole_family gemma2 = {
+    .name = "gemma2",
+    LLAMA_NAMES(GEMMA_NORMS),
+    .bare_classes = "score",
+    .decodes = true,
+    .keys = &gemma2_keys,
+    .above_one = true,
+};
+static const struct whole_family gemma3 = {
+    .name = "gemma3",
+    LLAMA_NAMES(GEMMA_NORMS),
+    .bare_classes = "score",
+    .decodes = true,
+    .keys = &gemma3_keys,
+    .above_one = true,
+};
 static const struct whole_family eurobert = {
     .name = "eurobert",
-    LLAMA_NAMES,
+    LLAMA_NAMES(LLAMA_NORMS),
     .class_activation = "gelu",
     .class_vectors = STACK_VECTORS_LATE,
     .bare_classes = "classifier",
@@ -100,5 +129,5 @@ static const struct whole_family eurobert = {
 };
 
 const struct whole_family *const whole_families_decoders[] = {
-    &whole_family_gpt2, &whole_family_llama, &smollm3, &gemma, &eurobert, NULL,
+    &whole_family_gpt2, &whole_family_llama, &smollm3, &gemma, &gemma2, &gemma3, &eurobert, NULL,
 };

@@ -12,6 +12,9 @@ static const struct guard guards[] = {
     {KEY("is_causal", "false"), .models = GUARD_ENCODERS},
     {KEY("is_causal", "true"), .models = GUARD_DECODERS, .rotary = true},
     {KEY("use_bidirectional_attention", "false"), .models = GUARD_DECODERS, .rotary = true},
+    /* The library takes it for the windows of layers differently from version to version. */
+    {KEY("is_causal", "true"), .family = "gemma2"},
+    {KEY("is_causal", "true"), .family = "gemma3"},
 
     {KEY("query_pre_attn_scalar", "the size of a head"), .value = GUARD_HEAD_SIZE,
      .layers = GUARD_UNSCALED},
@@ -26,10 +29,9 @@ static const struct guard guards[] = {
     {KEY("rotary_pct", "1"), .layers = GUARD_ROTARY},
     {KEY("rope_scaling", "null"), .family = "modernbert"},
     {KEY("rotary_emb_base", "20000"), .family = "jina_v3"},
-    {KEY("no_rope_layers", "1"), .value = GUARD_EACH, .kinds = true, .layers = GUARD_ROTARY},
+    {KEY("no_rope_layers", "1"), .value = GUARD_EACH, .layers = GUARD_ROTARY},
 
-    {KEY("sliding_window", "null"), .moot = "use_sliding_window", .kinds = true,
-     .layers = GUARD_REACH},
+    {KEY("sliding_window", "null"), .moot = "use_sliding_window", .layers = GUARD_REACH},
     {KEY("layer_types", "\"full_attention\""), .value = GUARD_EACH, NO_MODEL, .layers = GUARD_KIND},
     {KEY("attention_chunk_size", "null"), .value = GUARD_OFF, .layers = GUARD_REACH},
     {KEY("attention_type", "\"original_full\""), .layers = GUARD_REACH},
@@ -42,6 +44,7 @@ static const struct guard guards[] = {
     {KEY("add_cross_attention", "false"), .family = "jina_bert"},
 
     {KEY("attn_logit_softcapping", "null"), .layers = GUARD_LAYER},
+    {KEY("final_logit_softcapping", "null")},
     {KEY("clip_qkv", "null"), .value = GUARD_OFF, .layers = GUARD_LAYER},
     {KEY("alibi", "false"), .layers = GUARD_LAYER},
     {KEY("use_alibi", "false"), .layers = GUARD_LAYER},

@@ -45,7 +45,6 @@ struct guard {
   const char *family; /* of models; NULL: any */
   enum guard_models models;
   bool rotary;      /* families with rotary positions support other values too */
-  bool kinds;       /* and so do families that read the key for their kinds of layers */
   const char *moot; /* a key that, if false, makes this one ineffective; NULL: none */
 
   enum guard_layers layers;

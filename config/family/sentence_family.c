@@ -88,7 +88,7 @@ static const struct sentence_family families[] = {
      .single = "b1e",
      .pair = "b1eb2e",
      .typed = true},
-    {.types = " gemma ",
+    {.types = " gemma gemma2 gemma3_text gemma3 ",
      .classes = " GemmaTokenizer ",
      .role = {"<bos>", "<eos>", "<unk>", [PAD] = "<pad>"},
      .single = "b1e",

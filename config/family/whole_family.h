@@ -45,6 +45,8 @@ struct whole_keys {
   /* A list with 0 for each layer without rotary positions; if it is missing, a number n: each nth
    * layer has none. */
   const char *rotated, *unrotated_every;
+  const char *score_scalar; /* scores are divided by the root of its value */
+  const char *score_cap, *logit_cap;
   const char *epsilon, *activation;
   const char *buckets, *distance; /* of relative positions */
   const char *embedded;           /* the size of a row of the table of tokens */

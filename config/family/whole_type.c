@@ -15,6 +15,14 @@
   .family = "llama", .rope_base = 10000, .epsilon = 1e-6, .activation = "silu", .untied = true, \
   .windows = true, .window_asked = true, .window = 4096, .window_from = 28, .both_ways = true,  \
   NO_TOKENS
+/* Gemma 2 and 3. */
+#define GEMMA                                                                                 \
+  .heads = 8, .head_size = 256, .epsilon = 1e-6, .activation = "gelu_new",                    \
+  .scaled_embedding = true, .windows = true, .window = 4096, .score_scalar = 256, .begin = 2, \
+  .end = 1, .pad = 0, .forced_end = -1
+#define GEMMA3                                                                      \
+  GEMMA, .family = "gemma3", .rope_base = 1e6, .rope_near = 10000, .full_every = 6, \
+         .head_norms = true, .both_ways = true, .window_halved = true
 #define OTHER .why = "is not supported: it computes something else than similar models"
 
 static const struct whole_type types[] = {
@@ -254,9 +262,15 @@ static const struct whole_type types[] = {
      .end = 1,
      .pad = 0,
      .forced_end = -1},
-    {.name = "gemma2", OTHER},
-    {.name = "gemma3", OTHER},
-    {.name = "gemma3_text", OTHER},
+    {.name = "gemma2",
+     .family = "gemma2",
+     GEMMA,
+     .rope_base = 10000,
+     .full_every = 2,
+     .score_cap = 50,
+     .logit_cap = 30},
+    {.name = "gemma3_text", GEMMA3},
+    {.name = "gemma3", .tower = "text_config", .within = "language_model.", GEMMA3},
     {.name = "umt5", OTHER},
     {.name = "longt5", OTHER},
 };

@@ -13,6 +13,7 @@ struct whole_type {
                           NULL: anything else */
   const char *family; /* NULL: not supported; `why` has the reason */
   const char *tower;  /* the member of config.json about the model; NULL: the whole document */
+  const char *within; /* a part of the prefix of its tensors; NULL: the prefix may be any */
   const char *why;
   size_t heads;           /* 0: those of the tensors */
   size_t head_size;       /* 0: the width divided by the heads */
@@ -37,7 +38,8 @@ struct whole_type {
   bool pad_banned;        /* the padding token is never generated */
   bool first_behind_pad;  /* positions begin after the padding token */
   size_t first_position;
-  int64_t begin, end, pad, forced_end; /* tokens; -1: none */
+  int64_t begin, end, pad, forced_end;       /* tokens; -1: none */
+  double score_scalar, score_cap, logit_cap; /* defaults of these keys; a cap of 0: none */
 };
 
 /* The type of this name, and of this variant, which may be NULL; NULL: unknown. */

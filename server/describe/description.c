@@ -97,6 +97,10 @@ static bool add_window(json_t *to, const struct stack *s) {
   return good;
 }
 
+static bool add_cap(json_t *to, const char *key, float cap) {
+  return !(cap > 0) || add_member(to, key, json_real(real_of_float(cap)));
+}
+
 /* Adds the sizes of one of its stacks. */
 static bool add_sizes(json_t *to, const struct stack *s) {
   const struct stack_form *f = stack_form(s);
@@ -107,6 +111,7 @@ static bool add_sizes(json_t *to, const struct stack *s) {
   return add_size(to, "layers", f->layers) && add_size(to, "heads", f->kind->self.heads) &&
          add_size(to, "kv_heads", kv_heads) && add_size(to, "width", f->width) &&
          add_size(to, "head_size", head_size) && add_window(to, s) &&
+         add_cap(to, "score_cap", f->kind->self.cap) && add_cap(to, "logit_cap", f->output.cap) &&
          add_size(to, "feed_forward", f->forward_size);
 }
 

@@ -18,6 +18,8 @@ class Way(NamedTuple):
     norm: Optional[str] = None  # its weight and, where it has one, its bias
     rms: bool = False
     scale: float = 1
+    above_one: bool = False  # the norm's factor is 1 + its weight
+    cap: float = 0
     source: bool = False
 
 
@@ -25,6 +27,7 @@ WAYS = {"gpt2-a": Way("transformer.wte", norm="transformer.ln_f"),
         "llama-a": Way("lm_head", norm="model.norm", rms=True),
         "llama-b": Way("model.embed_tokens", norm="model.norm", rms=True),
         "qwen2-a": Way("model.embed_tokens", norm="model.norm", rms=True),
+        "gemma2-a": Way("model.embed_tokens", norm="model.norm", rms=True, above_one=True, cap=4),
         "bart-a": Way("model.shared", bias="final_logits_bias", source=True),
         "marian-a": Way("model.shared", bias="final_logits_bias", source=True),
         "t5-a": Way("shared", norm="decoder.final_layer_norm", rms=True, scale=32 ** -0.5, source=True),
@@ -45,12 +48,14 @@ class Twin:
         weight = self.tensors[self.way.norm + ".weight"][1]
         _, bias = self.tensors.get(self.way.norm + ".bias", (None, [0] * len(x)))
         root = math.sqrt(variance + (1e-6 if self.way.rms else 1e-5))
-        return [(v - mean) / root * w + b for v, w, b in zip(x, weight, bias)]
+        return [(v - mean) / root * (self.way.above_one + w) + b for v, w, b in zip(x, weight, bias)]
 
     def log_probabilities(self, state, normed):
         x = self.norm(state) if self.way.norm and not normed else state
         bias = self.tensors[self.way.bias][1] if self.way.bias else [0] * len(self.rows)
         logits = [dot(x, row) * self.way.scale + b for row, b in zip(self.rows, bias)]
+        if self.way.cap:
+            logits = [self.way.cap * math.tanh(logit / self.way.cap) for logit in logits]
         most = max(logits)
         total = math.log(math.fsum(math.exp(logit - most) for logit in logits))
         return [logit - most - total for logit in logits]

@@ -280,6 +280,7 @@ static void golden_models_are_answered(void **unused) {
                                         "qwen3-bidirectional",
                                         "llama-bidirectional",
                                         "eurobert-a",
+                                        "embeddinggemma-a",
                                         "mpnet-a",
                                         "mpnet-cls",
                                         "jina-v3-a",

@@ -278,6 +278,9 @@ static enum status set_logit_score(const struct whole_plan *p, struct stack_clas
   if (p->kind != MODEL_DECODER || !(s->form.output.tied || s->part[WHOLE_HEAD].found))
     return error_set(e, STATUS_CONFIG, "%s: needs a decoder with a language modeling head", key);
   if (!p->source.file) return error_set(e, STATUS_CONFIG, "%s: not available with random", key);
+  if (s->form.output.cap > 0)
+    return error_set(e, STATUS_CONFIG, "%s: not supported with capped logits (%s)", key,
+                     s->family->keys->logit_cap);
   for (size_t i = 0; i < score->tokens; i++)
     if ((uint64_t)score->token[i] >= tokens)
       return error_set(e, STATUS_CONFIG, "%s: token %jd is outside the vocabulary of %zu", key,

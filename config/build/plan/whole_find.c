@@ -153,6 +153,7 @@ enum status whole_find_family(struct whole_plan *p, struct error *e) {
     size_t count = 0;
     for (size_t j = 0; j < checkpoint_count(file); j++) {
       const char *name = checkpoint_at(file, j)->name;
+      if (type && type->within && !strstr(name, type->within)) continue;
       const size_t before = text_ends_with(name, mark) ? strlen(name) - length : SIZE_MAX;
       if (before >= 128 || (before > 0 && name[before - 1] != '.')) continue;
       if (count++ == 0) snprintf(p->prefix, sizeof p->prefix, "%.*s", (int)before, name);
