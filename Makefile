@@ -271,7 +271,7 @@ help:
 # --- what must be on the machine ---
 
 DEPS_RUN  := gcc make pkg-config libc6-dev libmicrohttpd-dev libjansson-dev libopenblas-dev nettle-dev libzip-dev libpcre2-dev libutf8proc-dev minify zopfli
-DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp curl wrk git slowhttptest
+DEPS_TEST := $(DEPS_RUN) g++ libcmocka-dev python3 python3-numpy python3-jsonschema python3-aiohttp python3-jinja2 curl wrk git slowhttptest
 # Where they did not come from Debian's packages, they are taken as they are.
 NODE       = $(if $(shell command -v npm),,nodejs npm)
 # Chromium without windows takes half as much of a processor as the whole one. Ubuntu has Chromium as a snap alone:
@@ -346,7 +346,7 @@ deps-tokenizer:
 
 .PHONY: programs programs-test
 programs: programs-test $(BENCH) $(EXHAUSTIVE)
-programs-test: $(BUILD)/attend $(BUILD)/unit-tests $(FUZZ)
+programs-test: $(BUILD)/attend $(BUILD)/unit-tests $(BUILD)/template/lines $(FUZZ)
 .PHONY: fuzzers
 fuzzers: $(FUZZ)
 
@@ -426,6 +426,11 @@ $(BUILD)/units: FORCE | $(BUILD)/flags
 	$(call stamp,$(UNITS))
 
 $(BUILD)/tokenizer/%: $(BUILD)/tests/tokenizer/%.o $(BUILD)/libattend.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/template/%: $(BUILD)/tests/template/%.o $(BUILD)/libattend.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

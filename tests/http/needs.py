@@ -9,7 +9,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules of Python's that tests import, and the tier that they belong to.
-MODULES = {"numpy": "test", "aiohttp": "test", "jsonschema": "test", "yaml": "deploy"}
+MODULES = {"numpy": "test", "aiohttp": "test", "jsonschema": "test", "jinja2": "test", "yaml": "deploy"}
 
 
 def npm(tier):

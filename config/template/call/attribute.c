@@ -24,7 +24,7 @@ static struct value own_attribute(struct bounds *b, struct value x, struct value
     const struct value v = loop_attribute(b, (struct loop *)x.object, name, &found);
     if (found) return v;
   }
-  return method_find(b, x, name);
+  return method_get(b, x, name);
 }
 
 /* Python's x[key]. MISSING: nothing, or after a failure. */

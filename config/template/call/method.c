@@ -115,7 +115,7 @@ static bool is_changing(struct value self, const char *name) {
   return false;
 }
 
-struct value method_find(struct bounds *b, struct value self, struct value name) {
+struct value method_get(struct bounds *b, struct value self, struct value name) {
   const size_t count = sizeof others / sizeof *others;
   const struct method_row *m = self.kind == VALUE_TEXT ? method_text_find(name.text) : NULL;
   for (size_t i = 0; !m && i < count; i++)

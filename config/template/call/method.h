@@ -15,9 +15,9 @@ struct method_row {
 
 /* The method of a value, not called yet. MISSING: it has none of this name, or after a failure. One
  * that would change the value is undefined, as in Jinja's sandbox. */
-struct value method_find(struct bounds *b, struct value self, struct value name);
+struct value method_get(struct bounds *b, struct value self, struct value name);
 
-/* Calls what method_find has returned. */
+/* Calls what method_get has returned. */
 struct value method_call(struct bounds *b, struct value bound, const struct arguments *a);
 
 #endif

@@ -111,7 +111,9 @@ static bool take_end(struct lexer *l, const char *end) {
   return true;
 }
 
+/* As in Jinja, one without any text at the end of a template need not end; nor need a raw block. */
 static bool take_comment(struct lexer *l, size_t at) {
+  if (l->at == l->length) return true;
   while (l->at < l->length) {
     if (take_end(l, "#}")) return true;
     l->at++;
@@ -138,6 +140,7 @@ static bool take_raw(struct lexer *l, size_t at, bool *is) {
   l->at += strips ? 3 : 2;
   if (strips) skip_spaces(l);
   l->line_starts = l->source[l->at - 1] == '\n';
+  if (l->at == l->length) return true;
   for (const size_t begin = l->at; l->at < l->length;) {
     const size_t end = l->at++;
     if (memcmp(l->source + end, "{%", 2) != 0) continue;
