@@ -112,7 +112,7 @@ def compute(said, given, tokens, types=None):
 def write(folder, said, given):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(said, file, indent=1, sort_keys=True)
+        file.write(json.dumps(said, indent=1, sort_keys=True) + "\n")
     with open(os.path.join(folder, "model.safetensors"), "wb") as file:
         file.write(safetensors_bytes({name: (list(x.shape), x.ravel().tolist()) for name, x in given.items()}))
     return folder
@@ -157,4 +157,4 @@ if __name__ == "__main__":
         given_ = tensors(said_, np.random.default_rng(seed), len(said_.get("id2label", ())))
         folder_ = write(os.path.join(MODELS, folder_name), said_, given_)
         with open(os.path.join(folder_, "cases.json"), "w", encoding="utf-8") as cases_:
-            json.dump(golden_cases(folder_name, said_, given_), cases_)
+            cases_.write(json.dumps(golden_cases(folder_name, said_, given_)) + "\n")

@@ -348,6 +348,23 @@ static void what_a_decoder_says(void **state) {
                     "\"embeddings.word_embeddings.weight\" implies 16");
   tensors_are_refused(p, "electra-a", &(struct whole_edit){.drop = "embeddings_project."},
                       "has 54 times 16 numbers here, not 54 times 24");
+  config_is_refused(p, "jina-bert-a", "{\"feed_forward_type\":\"reglu\"}",
+                    "config.json: feed_forward_type: has an unsupported value, which would change "
+                    "the outputs; supported: \"geglu\"");
+  config_is_refused(p, "jina-bert-a", "{\"hidden_act\":\"relu\"}", "hidden_act: has an unsupp");
+  config_is_refused(p, "jina-bert-a", "{\"is_decoder\":true}", "is_decoder: has an unsupported");
+  config_is_refused(p, "jina-bert-a", "{\"add_cross_attention\":true}", "add_cross_attention: has");
+  config_is_refused(p, "jina-bert-a", "{\"position_embedding_type\":\"absolute\"}",
+                    "there is no tensor \"encoder.layer.0.intermediate.dense.weight\"");
+  config_is_refused(p, "bert-a", "{\"position_embedding_type\":\"alibi\"}",
+                    "there is no tensor \"encoder.layer.0.mlp.gated_layers.weight\"");
+  config_is_refused(p, "jina-bert-a", "{\"model_type\":\"roberta\"}",
+                    "position_embedding_type: has an unsupported value");
+  tensors_are_refused(p, "jina-bert-a",
+                      &(struct whole_edit){.add = "encoder.layer.0.attention.self.layer_norm_q.weight",
+                                           .rows = 24},
+                      "tensor \"encoder.layer.0.attention.self.layer_norm_q.weight\": queries and keys "
+                      "are normalized over all heads");
   config_is_refused(p, "electra-a", "{\"position_embedding_type\":\"relative_key\"}",
                     "position_embedding_type: has an unsupported value");
   config_is_refused(p, "albert-a", "{\"num_hidden_groups\":5}",
