@@ -66,6 +66,23 @@ static const float *output_rows_of(const struct stack *s, const struct stack_run
   return r->space->flow[s->form.layers].input + row * s->form.width;
 }
 
+/* The row of an item that a vector of one row is. */
+static size_t only_row(const struct stack *s, const struct stack_run *r, size_t item) {
+  const struct stack_pooling *p = &s->form.pooling;
+  const struct item *at = &r->geometry.item[item];
+  if (r->vectors == STACK_VECTORS_LAST) return at->q - 1;
+  if (!p->ends || !(r->after & STACK_AFTER_POOLER)) return 0;
+  const int32_t *token = r->tokens + at->q_row;
+  size_t row = 0;
+  if (p->end < 0) {
+    for (size_t i = 1; i < at->q; i++)
+      if (token[i] > token[row]) row = i;
+    return row;
+  }
+  while (row < at->q && token[row] != p->end) row++;
+  return row < at->q ? row : 0;
+}
+
 static void pool_item(const struct stack *s, const struct stack_run *r, size_t item, float *to,
                       double *sum) {
   const size_t d = s->form.width, rows = r->geometry.item[item].q;
@@ -78,7 +95,7 @@ static void pool_item(const struct stack *s, const struct stack_run *r, size_t i
   } else if (stack_vectors_are_of_all(r->vectors)) {
     pool_mean(r->vectors, row, from, rows, d, to, sum);
   } else {
-    memcpy(to, r->vectors == STACK_VECTORS_LAST ? row + (rows - 1) * d : row, d * sizeof *to);
+    memcpy(to, row + only_row(s, r, item) * d, d * sizeof *to);
   }
 }
 
@@ -229,7 +246,7 @@ static void make_vectors(const struct stack *s, const struct stack_run *r, const
              d * sizeof *p->vector);
   else
     for (size_t i = 0; i < p->count; i++) pool_item(s, r, first + i, p->vector + i * p->row, sum);
-  if (r->after & STACK_AFTER_POOLER) {
+  if (r->after & STACK_AFTER_POOLER && s->pooler) {
     multiply(p, s->pooler, d);
     bend_tanh(p);
   }
@@ -290,7 +307,7 @@ static double vectors_work(const struct stack *s, const struct stack_run *r, siz
   const struct stack_form *f = &s->form;
   const bool classes = r->after & STACK_AFTER_CLASSES;
   const double d = (double)f->width, first = f->classifier.pooler || s->first ? d * d : 0;
-  double row = 4 * d, vector = r->after & STACK_AFTER_POOLER ? d * d : 0, in = d;
+  double row = 4 * d, vector = r->after & STACK_AFTER_POOLER && s->pooler ? d * d : 0, in = d;
   for (size_t i = 0; r->after & STACK_AFTER_DENSE && i < STACK_DENSE_MOST; i++) {
     const double out = (double)f->pooling.dense[i].size;
     vector += in * out * (s->skip[i] ? 2 : 1);

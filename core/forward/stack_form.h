@@ -112,6 +112,10 @@ static inline bool stack_vectors_are_of_all(enum stack_vectors of) {
 /* The layers that a vector of an item can go through. */
 struct stack_pooling {
   struct layer_matrix pooler; /* [d, d], or none: the tanh of its product with a vector */
+  /* The pooler of a form without that matrix may be the first row whose token is `end`, or row 0 if
+   * there is none. If `end` is negative, it is the first row of the greatest token. */
+  bool ends;
+  int32_t end;
   struct stack_dense dense[STACK_DENSE_MOST];
   bool each; /* the dense layers are for vectors of rows: no vector of an item goes through them */
 };

@@ -13,7 +13,7 @@
 
 /* The layers that each vector goes through, in this order: a set of these. */
 enum stack_after {
-  STACK_AFTER_POOLER = 1 << 0, /* only of a form with a pooler */
+  STACK_AFTER_POOLER = 1 << 0, /* only of a form with a pooler, which may require tokens */
   STACK_AFTER_DENSE = 1 << 1,  /* the form's dense layers, if it has any */
   STACK_AFTER_CLASSES = 1 << 2 /* the form's classifier: its scores are not cut or normalized */
 };
@@ -27,7 +27,7 @@ enum stack_pool {
   STACK_POOL_LAST,
   STACK_POOL_MEAN_SQRT_LEN,
   STACK_POOL_WEIGHTED_MEAN,
-  STACK_POOL_POOLER, /* the first row, which goes through the pooler */
+  STACK_POOL_POOLER, /* the first row, which goes through the pooler; or the pooler's own row */
   /* The embeddings of those from here on are not one dense vector. */
   STACK_POOL_SPARSE, /* each row, and weights of tokens besides: only of a form with an output */
   STACK_POOL_MULTI_VECTOR, /* each row, which goes through dense layers for rows */

@@ -36,9 +36,10 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
 /* How the outputs of an item become vectors. */
 struct ref_pooling {
   enum stack_vectors vectors;
-  unsigned after;    /* a set of enum stack_after */
-  size_t dimensions; /* how many leading numbers are kept; 0: all */
-  size_t left_out;   /* leading rows that a mean or a maximum skips */
+  unsigned after;       /* a set of enum stack_after */
+  const int32_t *token; /* [n] of a form whose pooler is a token's row */
+  size_t dimensions;    /* how many leading numbers are kept; 0: all */
+  size_t left_out;      /* leading rows that a mean or a maximum skips */
   bool normalize;
   enum stack_function function; /* of the classes' scores */
 };

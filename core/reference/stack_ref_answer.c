@@ -9,12 +9,24 @@
 
 /* --- one vector of an item --- */
 
-/* x [d] = the first row, the last row, or a mean or the maximum over the rows. */
-static void pool_rows(const struct ref_pooling *how, size_t n, size_t d, const double *rows,
-                      double *x) {
-  const bool last = how->vectors == STACK_VECTORS_LAST,
-             first = !last && !stack_vectors_are_of_all(how->vectors);
-  const size_t from = last ? n - 1 : first ? 0 : how->left_out, end = first ? 1 : n;
+/* The row of the end of a text: of the first end token, or of the first that is the greatest. */
+static size_t end_row(const struct stack_pooling *p, size_t n, const int32_t *token) {
+  size_t row = 0;
+  for (size_t i = n; i-- > 0;)
+    if (p->end < 0 ? token[i] >= token[row] : token[i] == p->end) row = i;
+  return row;
+}
+
+/* x [d] = one row, or a mean or the maximum over the rows. */
+static void pool_rows(const struct stack_form *s, const struct ref_pooling *how, size_t n,
+                      const double *rows, double *x) {
+  const size_t d = s->width;
+  const bool ends = s->pooling.ends && how->after & STACK_AFTER_POOLER,
+             all = stack_vectors_are_of_all(how->vectors);
+  const size_t one = how->vectors == STACK_VECTORS_LAST ? n - 1
+                     : ends                             ? end_row(&s->pooling, n, how->token)
+                                                        : 0;
+  const size_t from = all ? how->left_out : one, end = all ? n : one + 1;
   for (size_t t = 0; t < d; t++) {
     double sum = 0, weights = 0, top = -INFINITY;
     for (size_t i = from; i < end; i++) {
@@ -111,8 +123,9 @@ enum status stack_ref_pool(const struct stack_form *s, const struct ref_pooling 
   double *x = arena_alloc(&a, most, sizeof *x, e), *y = arena_alloc(&a, most, sizeof *y, e),
          *was = arena_alloc(&a, most, sizeof *was, e);
   if (!e->status) {
-    pool_rows(how, n, d, outputs, x);
-    if (how->after & STACK_AFTER_POOLER) pass_dense(&p->pooler, d, d, tanh, x, y, e);
+    pool_rows(s, how, n, outputs, x);
+    if (how->after & STACK_AFTER_POOLER && p->pooler.weight)
+      pass_dense(&p->pooler, d, d, tanh, x, y, e);
     if (how->after & STACK_AFTER_DENSE) size = pass_dense_layers(p->dense, d, x, was, y, e);
     if (how->vectors == STACK_VECTORS_LATE)
       score_late(s, n, outputs, was, x, y, e);

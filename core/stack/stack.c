@@ -292,7 +292,9 @@ void stack_free(struct stack *s) {
 bool stack_has_sparse(const struct stack *s) { return stack_weighs(s); }
 bool stack_has_output(const struct stack *s) { return s->output != NULL; }
 bool stack_can_generate(const struct stack *s) { return s->rounds.steps > 0; }
-bool stack_has_pooler(const struct stack *s) { return s->pooler != NULL; }
+bool stack_has_pooler(const struct stack *s) {
+  return s->pooler != NULL || s->form.pooling.ends;
+}
 
 const struct stack_form *stack_form(const struct stack *s) { return &s->form; }
 const struct layer *stack_attention(const struct stack *s, size_t number) {

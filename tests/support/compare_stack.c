@@ -139,6 +139,7 @@ static enum status ask_twin(const struct random_stack *s, const struct stack_run
   if (stack_ref(f, &text, &t->hidden, e)) return e->status;
   struct ref_pooling how = {.vectors = r->vectors,
                             .after = r->after,
+                            .token = text.token,
                             .dimensions = r->dimensions,
                             .left_out = r->left_out ? r->left_out[item] : 0};
   struct ref_pooling bent = how;
@@ -235,7 +236,7 @@ static bool vectors_agree(const struct random_stack *s, const struct stack_run *
   const size_t whole = classes  ? s->form.classifier.count
                        : passes ? stack_form_pooled(&s->form)
                                 : d;
-  const bool dense = passes || classes || r->after & STACK_AFTER_POOLER;
+  const bool dense = passes || classes || (r->after & STACK_AFTER_POOLER && p->pooler.weight);
   const size_t first = stack_has_rows(r) ? r->geometry.item[item].q_row : item;
   if (size != (r->dimensions ? r->dimensions : whole))
     return differs(e, "size of vector", item, 0, (double)size, (double)whole);

@@ -148,6 +148,9 @@ static void draw_pooling(struct random_stack *s, uint64_t *state) {
   struct stack_pooling *p = &s->form.pooling;
   const size_t d = s->form.width;
   if (random_often(state, 50)) p->pooler = draw_matrix(s, d, d, random_often(state, 80), state);
+  uint64_t own = *state;
+  p->ends = !p->pooler.weight && s->form.embedding.tokens && random_often(&own, 50);
+  p->end = random_often(&own, 50) ? -1 : (int32_t)random_below(&own, s->form.embedding.tokens + 1);
   if (random_often(state, 65)) return;
   const size_t count = random_often(state, 60) ? 1 : STACK_DENSE_MOST;
   for (size_t i = 0, in = d; i < count; in = p->dense[i++].size) {
@@ -413,7 +416,8 @@ static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_
   const struct stack_pooling *p = &s->form.pooling;
   const bool bare = random_often(state, 25); /* without the dense layers */
   const size_t size = bare ? s->form.width : stack_form_pooled(&s->form);
-  stack_set_pool(r, (enum stack_pool)(1 + random_below(state, p->pooler.weight ? 7 : 6)));
+  const bool pooler = p->pooler.weight || (p->ends && r->tokens);
+  stack_set_pool(r, (enum stack_pool)(1 + random_below(state, pooler ? 7 : 6)));
   if (bare) r->after &= ~(unsigned)STACK_AFTER_DENSE;
   if (random_often(state, 40)) r->dimensions = 1 + random_below(state, size);
   r->normalize = random_often(state, 50);

@@ -407,7 +407,8 @@ static void a_stack_tells_its_form(void **unused) {
   assert_int_equal(f->kind->self.heads, s.form.kind->self.heads);
   assert_int_equal(f->embedding.tokens, s.form.embedding.tokens);
   assert_true(f->causal == s.form.causal && f->last_aside == s.form.last_aside);
-  assert_true(stack_has_pooler(s.stack) == (s.form.pooling.pooler.weight != NULL));
+  assert_true(stack_has_pooler(s.stack) ==
+              (s.form.pooling.pooler.weight != NULL || s.form.pooling.ends));
   for (size_t l = 0; l < 3; l++) /* at every level, or rows would depend on their neighbours */
     assert_string_equal(layer_engine(stack_attention(s.stack, l)), "packed");
   random_stack_done(&s);

@@ -148,7 +148,7 @@ static void check_item(struct loaded *m, const json_t *one, size_t item) {
   for (size_t p = 0; p < POOLS; p++) {
     struct stack_run as = {.after = 0};
     stack_set_pool(&as, pools[p].pool);
-    const struct ref_pooling how = {.vectors = as.vectors, .after = as.after};
+    const struct ref_pooling how = {.vectors = as.vectors, .after = as.after, .token = text.token};
     if (!pooled(one, p)) continue;
     assert_int_equal(stack_ref_pool(s, &how, n, outputs, vector, &e), STATUS_OK);
     compare_twin(json_array_get(pooled(one, p), item), vector, s->width, pools[p].name);
@@ -381,6 +381,19 @@ static void the_twin_pools(void **unused) {
             (struct ref_pooling){
                 .vectors = STACK_VECTORS_LAST, .after = STACK_AFTER_DENSE, .normalize = true},
             (double[]){-1 / sqrt(5), 2 / sqrt(5)}, 2);
+  static const int32_t tokens[][3] = {{5, 7, 7}, {7, 2, 5}, {2, 3, 4}};
+  static const double of_seven[][2] = {{3, 0}, {1, -2}, {1, -2}},
+                      of_greatest[][2] = {{3, 0}, {1, -2}, {-4, 8}};
+  for (size_t i = 0; i < 3; i++) {
+    struct ref_pooling how = {.vectors = STACK_VECTORS_FIRST,
+                              .after = STACK_AFTER_POOLER,
+                              .token = tokens[i]};
+    s.pooling.ends = true, s.pooling.end = 7;
+    vector_is(&s, how, of_seven[i], 2);
+    s.pooling.end = -1;
+    vector_is(&s, how, of_greatest[i], 2);
+    s.pooling.ends = false;
+  }
   s.pooling.pooler = (struct layer_matrix){weight + 2, NULL}; /* of both numbers: [0 1], [1 1] */
   vector_is(&s, (struct ref_pooling){.vectors = STACK_VECTORS_FIRST, .after = STACK_AFTER_POOLER},
             (double[]){tanh(-2), tanh(-1)}, 2);
