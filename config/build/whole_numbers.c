@@ -81,6 +81,13 @@ static const size_t places[WHOLE_ROLES] = {
 #include "config/family/whole_roles.def"
 };
 
+/* The roles of the stack that each layer reads. */
+static const bool shared[WHOLE_ROLES] = {
+#define WHOLE_STACK(id, ...)
+#define WHOLE_SHARED(id, ...) [WHOLE_##id] = true,
+#include "config/family/whole_roles.def"
+};
+
 /* Reads the numbers of a role to their place in `out`. */
 static void read_role(const struct whole_reader *r, enum whole_role role, size_t layer, void *out) {
   void *place = (char *)out + places[role];
@@ -149,7 +156,7 @@ enum status whole_numbers_stack(const struct whole_plan *p, const struct whole_s
   const struct whole_reader r = {p, s, a, e};
   *form = s->form;
   for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
-    if (role != WHOLE_RELATIVE && role != WHOLE_TOKEN) read_role(&r, role, 0, form);
+    if (!shared[role] && role != WHOLE_TOKEN) read_role(&r, role, 0, form);
   read_table(&r, &form->embedding);
   if (whole_plan_logit_score(p)->tokens) make_logit_score(&r, form);
   return name_memory(e);
@@ -165,7 +172,8 @@ enum status whole_numbers_layer(const struct whole_plan *p, const struct whole_s
                               .of = origin};
   if (out->repeats) return e->status;
   for (enum whole_role role = 0; role < WHOLE_LAYER_ROLES; role++) read_role(&r, role, layer, out);
-  read_role(&r, WHOLE_RELATIVE, 0, out);
+  for (enum whole_role role = WHOLE_LAYER_ROLES; role < WHOLE_ROLES; role++)
+    if (shared[role]) read_role(&r, role, 0, out);
   return name_memory(e);
 }
 
@@ -242,7 +250,8 @@ static void add_piece(const struct whole_plan *p, struct whole_pieces *all,
       piece->name = part.tensor->name;
       continue;
     }
-    /* Random tensors have the names of nn.Transformer, whose queries, keys and values are packed. */
+    /* Random tensors have the names of nn.Transformer, whose queries, keys and values are packed.
+     */
     char stem[LAYOUT_ADDRESS_SIZE], whole[LAYOUT_ADDRESS_SIZE + 16];
     const char *dot = whole_find_name(p, stack, place, stem);
     snprintf(whole, sizeof whole, "%s%s%s", stem, dot, bias ? "bias" : "weight");

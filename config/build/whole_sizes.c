@@ -90,11 +90,13 @@ static void drop_table(const struct whole_sizing *z, enum whole_role role) {
   *m = (struct layout_matrix){0};
 }
 
-static unsigned usual_places(const struct whole_family *f) {
+static unsigned usual_places(const struct whole_sizing *z) {
+  const struct whole_family *f = z->stack->family;
   const unsigned attended = (f->relative ? WHOLE_PLACES_RELATIVE : 0U) |
                             (f->rotary ? WHOLE_PLACES_ROTARY : 0U) |
                             (f->alibi ? WHOLE_PLACES_ALIBI : 0U);
-  const unsigned embedded = f->positions == POSITIONS_NONE      ? 0
+  const bool none = f->positions == POSITIONS_NONE || z->p->words.unplaced;
+  const unsigned embedded = none                                ? 0
                             : f->positions == POSITIONS_LEARNED ? WHOLE_PLACES_LEARNED
                                                                 : WHOLE_PLACES_SINUSOID;
   return attended || embedded ? attended | embedded : WHOLE_PLACES_NONE;
@@ -110,11 +112,12 @@ static enum status set_places(const struct whole_sizing *z, struct error *e) {
                                                                      : other;
   const bool learned = s->part[WHOLE_POSITION].found, relative = s->part[WHOLE_RELATIVE].found;
   if (s->family->keys) {
-    s->places = usual_places(s->family);
+    s->places = usual_places(z);
     if (z->p->said.places && z->p->said.places != s->places)
       return error_set(e, STATUS_CONFIG, "positions: cannot be changed for %s", s->family->name);
     /* The table of computed positions may be stored. */
-    if (learned) s->places = (s->places & ~WHOLE_PLACES_SINUSOID) | WHOLE_PLACES_LEARNED;
+    if (learned && !z->p->words.unplaced)
+      s->places = (s->places & ~WHOLE_PLACES_SINUSOID) | WHOLE_PLACES_LEARNED;
     return STATUS_OK;
   }
   if (said == WHOLE_PLACES_UNSAID && learned && relative)
@@ -123,7 +126,7 @@ static enum status set_places(const struct whole_sizing *z, struct error *e) {
   s->places = said                       ? said
               : relative                 ? WHOLE_PLACES_RELATIVE
               : learned                  ? WHOLE_PLACES_LEARNED
-              : s->form.embedding.tokens ? usual_places(s->family)
+              : s->form.embedding.tokens ? usual_places(z)
                                          : WHOLE_PLACES_NONE;
   return STATUS_OK;
 }
@@ -182,6 +185,13 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
     return error_set(e, STATUS_CONFIG,
                      "positions: rotary positions need an even head size, not %zu", s->head_size);
   s->alibi = z->stack->places & WHOLE_PLACES_ALIBI;
+  const struct whole_disentangled *d = &w->disentangled;
+  const size_t terms = 1U + d->keys + d->queries;
+  if (terms > 1) s->scale = (float)(1 / sqrt((double)(terms * s->head_size)));
+  s->position_span = d->span;
+  s->position_reach = d->reach;
+  s->position_keys = d->span && d->keys;
+  s->position_queries = d->span && d->queries;
   if (!(z->stack->places & WHOLE_PLACES_RELATIVE)) {
     drop_table(z, WHOLE_RELATIVE);
     return STATUS_OK;
@@ -331,7 +341,8 @@ static enum status set_positions(const struct whole_sizing *z, struct error *e) 
     if (set_position_rows(z, e)) return e->status;
   } else {
     drop_table(z, WHOLE_POSITION);
-    if (s->family->rotary || s->family->alibi) s->positions = p->words.positions;
+    if (s->family->rotary || s->family->alibi || s->family->disentangled)
+      s->positions = p->words.positions;
   }
   const bool computed = m->positions != POSITIONS_LEARNED && m->positions != POSITIONS_NONE;
   if (computed && (s->form.width % 2 != 0 || s->form.width < 4))

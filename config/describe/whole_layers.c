@@ -1,10 +1,11 @@
-/* whole_layers: the two kinds of layers that a model may have. Layers of the second kind have a
- * window, or no rotary positions. */
+/* whole_layers: the two kinds of layers that a model may have, and disentangled positions. Layers
+ * of the second kind have a window, or no rotary positions. */
 #include "config/describe/whole_layers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/describe/definition.h"
 #include "config/settings/option.h"
@@ -246,4 +247,80 @@ void whole_layers_read(struct whole_translation *t) {
   const bool nears = read_window(t, &second);
   second.unrotated = keys->rotated;
   if (nears || keys->rope_near || keys->rotated) read_kinds(t, &second);
+}
+
+/* --- disentangled positions --- */
+
+/* Reads a list of words, as an array or as "word|word". Calls `set` for each; false: it is none of
+ * those that are known. */
+static void read_terms(struct whole_translation *t, const char *key, const char *known,
+                       bool (*set)(struct whole_disentangled *d, const char *word)) {
+  json_t *value = json_object_get(t->config, key), *one;
+  char words[64];
+  size_t i;
+  bool good = !value || json_is_null(value) || json_is_array(value);
+  json_array_foreach(value, i, one) {
+    good = good && json_is_string(one) && set(&t->w->disentangled, json_string_value(one));
+  }
+  if (json_is_string(value) && json_string_length(value) < sizeof words) {
+    snprintf(words, sizeof words, "%s", json_string_value(value));
+    good = true;
+    char *rest = words;
+    for (char *word; good && (word = strsep(&rest, "|"));) {
+      while (*word == ' ') word++;
+      word[strcspn(word, " ")] = '\0';
+      good = *word == '\0' || set(&t->w->disentangled, word);
+    }
+  }
+  if (!good) whole_translation_refuse(t, key, known);
+}
+
+static bool set_term(struct whole_disentangled *d, const char *word) {
+  const bool keys = strcasecmp(word, "c2p") == 0, queries = strcasecmp(word, "p2c") == 0;
+  d->keys |= keys, d->queries |= queries;
+  return keys || queries;
+}
+
+static bool set_norm(struct whole_disentangled *d, const char *word) {
+  const bool normed = strcasecmp(word, "layer_norm") == 0;
+  d->normed |= normed;
+  return normed || strcasecmp(word, "none") == 0;
+}
+
+/* A count for which 0 and less mean that there is none. */
+static size_t read_open_count(struct whole_translation *t, const char *key) {
+  const json_t *value = json_object_get(t->config, key);
+  if (json_is_integer(value) && json_integer_value(value) <= 0) return 0;
+  return whole_translation_count(t, key, 1, 0);
+}
+
+void whole_layers_read_disentangled(struct whole_translation *t) {
+  enum { POSITIONS = 512 /* the default of transformers */ };
+  static const char biased[] = "position_biased_input", buckets_key[] = "position_buckets";
+  static const char known_terms[] = "\"c2p\", \"p2c\" and both";
+  static const char reach_key[] = "max_relative_positions", shared[] = "share_att_key";
+  struct whole_disentangled *d = &t->w->disentangled;
+  t->w->unplaced = !whole_translation_flag(t, biased, true);
+  read_terms(t, "pos_att_type", known_terms, set_term);
+  read_terms(t, "norm_rel_ebd", "\"layer_norm\" and \"none\"", set_norm);
+  const bool relative = whole_translation_flag(t, "relative_attention", false);
+  const bool own = !whole_translation_flag(t, shared, false);
+  const size_t buckets = read_open_count(t, buckets_key), said = read_open_count(t, reach_key);
+  const size_t reach =
+      said ? said : whole_translation_count(t, t->family->keys->positions, 1, POSITIONS);
+  if (!relative) { /* the scale still depends on the terms */
+    d->normed = false;
+    return;
+  }
+  if (!d->keys && !d->queries) whole_translation_refuse(t, "pos_att_type", known_terms);
+  d->own = own;
+  d->span = buckets ? buckets : reach;
+  d->reach = buckets ? reach : 0;
+  if (buckets % 2 != 0)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %zu is not supported: needs an even number",
+              buckets_key, buckets);
+  else if (buckets && reach < buckets / 2 + 2)
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: %zu is within the %zu distances that have a row each",
+              said ? reach_key : t->family->keys->positions, reach, buckets / 2 + 1);
 }

@@ -1,5 +1,5 @@
-/* whole_layers: rotary positions and sliding windows of layers in config.json, as transformers 4
- * and 5 write them. The keys are those of the family (whole_family.h), their defaults those of the
+/* whole_layers: positions and sliding windows of layers in config.json, as transformers 4 and 5
+ * write them. The keys are those of the family (whole_family.h), their defaults those of the
  * type (whole_type.h). */
 #ifndef CONFIG_WHOLE_LAYERS_H
 #define CONFIG_WHOLE_LAYERS_H
@@ -8,5 +8,8 @@
 
 /* Reads the kinds of layers of a family with rotary positions. */
 void whole_layers_read(struct whole_translation *t);
+
+/* Reads the positions of a family with disentangled ones. */
+void whole_layers_read_disentangled(struct whole_translation *t);
 
 #endif

@@ -228,6 +228,7 @@ static void translate(struct whole_translation *t) {
   if (t->family->gated) put(t, "gated", NULL, json_true());
   if (t->family->decodes && t->family->rotary) read_direction(t);
   if (t->family->rotary) whole_layers_read(t);
+  if (t->family->disentangled) whole_layers_read_disentangled(t);
   if (!t->family->layer) { /* a module of sentence-transformers has no such key */
     put(t, "pool", NULL, json_string("mean"));
     const bool unsaid = json_is_null(json_object_get(t->config, "normalize"));

@@ -28,6 +28,14 @@ struct whole_layer_kind {
   bool unrotated; /* no rotary positions, although the family has them */
 };
 
+/* Disentangled positions, as in struct layer_shape. */
+struct whole_disentangled {
+  size_t span, reach; /* 0: none */
+  bool keys, queries;
+  bool own;    /* they have projections of their own */
+  bool normed; /* the table has a norm */
+};
+
 struct whole_words {
   const struct whole_type *type; /* NULL: there is no config.json */
   json_t *words;                 /* an object; includes the defaults of missing keys */
@@ -36,8 +44,10 @@ struct whole_words {
   /* Values that definitions do not have. 0: not given. */
   size_t positions; /* as config.json counts them */
   size_t buckets, distance;
-  double score_scalar;                       /* scores are divided by its root */
-  double score_cap, logit_cap;               /* 0: none */
+  double score_scalar;         /* scores are divided by its root */
+  double score_cap, logit_cap; /* 0: none */
+  struct whole_disentangled disentangled;
+  bool unplaced; /* no learned positions, although the family has them */
   struct whole_layer_kind kind[STACK_KINDS]; /* of all layers, if there is only one */
   bool *second; /* [DEFINITION_LAYER_MAX + 1] layers of the second kind; NULL: there are none */
   bool has_head_activation; /* of the family's key of that name */

@@ -11,6 +11,8 @@ static const struct whole_keys electra_keys = {BERT_KEYS, .embedded = "embedding
 static const struct whole_keys albert_keys = {BERT_KEYS, .embedded = "embedding_size",
                                               .groups = "num_hidden_groups",
                                               .inner = "inner_group_num"};
+static const struct whole_keys deberta2_keys = {BERT_KEYS, .head_size = "attention_head_size",
+                                                .embedded = "embedding_size"};
 static const struct whole_keys jina3_keys = {BERT_KEYS, .rope_base = "rope_theta"};
 static const struct whole_keys mpnet_keys = {.own = {"num_hidden_layers", "num_attention_heads",
                                                      "intermediate_size"},
@@ -220,6 +222,34 @@ static const struct whole_family modernbert = {
     .row_heads = true,
     .place = NORM_PRE,
 };
+/* DeBERTa v2 and v3. Files of pretrained models have tables of positions that are not used. */
+static const struct whole_family deberta2 = {
+    .name = "deberta-v2",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .stem =
+        {"self.query_proj", "self.key_proj", "self.value_proj", "output.dense",
+         "intermediate.dense", [WHOLE_DOWN] = "output.dense",
+         [WHOLE_NORM_SELF] = "attention.output.LayerNorm",
+         [WHOLE_NORM_FORWARD] = "output.LayerNorm", [WHOLE_POSITION_KEY] = "self.pos_key_proj",
+         [WHOLE_POSITION_QUERY] = "self.pos_query_proj",
+         [WHOLE_DISTANCES] = "encoder.rel_embeddings", [WHOLE_NORM_DISTANCES] = "encoder.LayerNorm",
+         BERT_EMBEDDED, [WHOLE_CLASS_FIRST] = "pooler.dense", [WHOLE_CLASSES] = "classifier"},
+    .class_activation = "gelu",
+    .bare_classes = "classifier",
+    .masked = {MASKED_BERT,
+               {.dense = "lm_predictions.lm_head.dense",
+                .norm = "lm_predictions.lm_head.LayerNorm",
+                .matrix = "lm_predictions.lm_head.decoder",
+                .bias = "lm_predictions.lm_head.bias"}},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder."},
+    .ignored = {"embeddings.position_ids", "embeddings.position_embeddings.weight"},
+    .keys = &deberta2_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .disentangled = true,
+    .positions = POSITIONS_LEARNED,
+};
 static const struct whole_family distilbert = {
     .name = "distilbert",
     .layer = "transformer.layer.{i}.",
@@ -284,16 +314,7 @@ static const struct whole_family fixed = {
 };
 
 const struct whole_family *const whole_families_encoders[] = {
-    &whole_family_bert,
-    &jina,
-    &electra,
-    &albert,
-    &mpnet,
-    &jina3,
-    &modernbert,
-    &distilbert,
-    &whole_family_vit,
-    &whole_family_clip,
-    &fixed,
-    NULL,
+    &whole_family_bert, &jina,  &electra,    &albert,     &mpnet,
+    &deberta2,          &jina3, &modernbert, &distilbert, &whole_family_vit,
+    &whole_family_clip, &fixed, NULL,
 };

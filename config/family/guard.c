@@ -79,6 +79,10 @@ static const struct guard guards[] = {
     {KEY("position_embedding_type", "\"absolute\""), .family = "electra"},
     {KEY("position_embedding_type", "\"absolute\""), .family = "albert"},
     {KEY("relative_attention_num_buckets", "32"), .family = "mpnet"},
+    {KEY("is_decoder", "false"), .family = "deberta-v2"},
+    {KEY("add_cross_attention", "false"), .family = "deberta-v2"},
+    {KEY("conv_kernel_size", "0"), .value = GUARD_OFF, .family = "deberta-v2"},
+    {KEY("pooler_hidden_act", "\"gelu\""), .family = "deberta-v2"},
     {KEY("pooler_act", "\"tanh\""), .family = "vit"},
     {KEY("is_decoder", "false"), .family = "vit"},
 };

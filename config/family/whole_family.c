@@ -27,7 +27,8 @@ const struct whole_packed *whole_family_packed(const struct whole_family *f, enu
 
 const char *whole_family_within(const struct whole_family *f, enum whole_role role) {
   const bool cross = role >= WHOLE_CROSS_QUERY && role <= WHOLE_CROSS_OUTPUT;
-  const bool self = role <= WHOLE_OUTPUT || role == WHOLE_NORM_QUERY || role == WHOLE_NORM_KEY;
+  const bool self =
+      role <= WHOLE_OUTPUT || (role >= WHOLE_NORM_QUERY && role <= WHOLE_POSITION_QUERY);
   const char *path = cross ? f->cross : self ? f->self : NULL;
   return path ? path : "";
 }

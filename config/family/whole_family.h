@@ -113,25 +113,26 @@ struct whole_family {
   const char *buffer[WHOLE_NAMES_MOST];  /* and in a layer except names that end so */
   const struct whole_keys *keys;         /* of config.json; NULL: it has the words of definitions */
 
-  bool decodes;   /* it is a decoder: causal */
-  bool across;    /* matrices of its layers are [in, out]; else [out, in] */
-  bool gated;     /* its feed-forward always has a gate */
-  bool rotary;    /* it has rotary positions */
-  bool by_kind;   /* its names do not show that it decodes: only a definition's `kind` does */
-  bool above_one; /* a norm's factor is 1 plus the stored number */
-  bool loose;     /* a table may have a name without the prefix */
-  bool tied;      /* its tables of tokens are equal */
-  bool lasting;   /* the last norm is required */
-  bool aside;     /* the last hidden state is the input of the last norm */
-  bool rows_only; /* requests have the input of the first layer, not tokens */
-  bool unscaled;  /* scores are not scaled */
-  bool headed;    /* the matrix of the logits is required */
-  bool shrunk;    /* the input of a tied matrix of the logits is scaled by 1 / sqrt(d) */
-  bool shared;    /* layers of a group have the same parameters */
-  bool relative;  /* positions are a table of distances; that of layer 0 is for all */
-  bool alibi;     /* positions are ALiBi */
-  bool bare_zero; /* layer 0 has no norm before its attention */
-  bool row_heads; /* the layers of a classifier are also those of other heads, before each row */
+  bool decodes;      /* it is a decoder: causal */
+  bool across;       /* matrices of its layers are [in, out]; else [out, in] */
+  bool gated;        /* its feed-forward always has a gate */
+  bool rotary;       /* it has rotary positions */
+  bool by_kind;      /* its names do not show that it decodes: only a definition's `kind` does */
+  bool above_one;    /* a norm's factor is 1 plus the stored number */
+  bool loose;        /* a table may have a name without the prefix */
+  bool tied;         /* its tables of tokens are equal */
+  bool lasting;      /* the last norm is required */
+  bool aside;        /* the last hidden state is the input of the last norm */
+  bool rows_only;    /* requests have the input of the first layer, not tokens */
+  bool unscaled;     /* scores are not scaled */
+  bool headed;       /* the matrix of the logits is required */
+  bool shrunk;       /* the input of a tied matrix of the logits is scaled by 1 / sqrt(d) */
+  bool shared;       /* layers of a group have the same parameters */
+  bool relative;     /* positions are a table of distances; that of layer 0 is for all */
+  bool alibi;        /* positions are ALiBi */
+  bool bare_zero;    /* layer 0 has no norm before its attention */
+  bool row_heads;    /* the layers of a classifier are also those of other heads, before each row */
+  bool disentangled; /* config.json says which positions there are, disentangled ones among them */
   enum stack_vectors class_vectors; /* read by a classifier of texts; 0: the first row, or the last
                                        one of a decoder */
   const char *class_activation;     /* follows the first layer of a classifier, unless config.json

@@ -11,9 +11,9 @@ struct whole_type {
   const char *name;
   const char *variant; /* what position_embedding_type says if there are several rows of the name;
                           NULL: anything else */
-  const char *family; /* NULL: not supported; `why` has the reason */
-  const char *tower;  /* the member of config.json about the model; NULL: the whole document */
-  const char *within; /* a part of the prefix of its tensors; NULL: the prefix may be any */
+  const char *family;  /* NULL: not supported; `why` has the reason */
+  const char *tower;   /* the member of config.json about the model; NULL: the whole document */
+  const char *within;  /* a part of the prefix of its tensors; NULL: the prefix may be any */
   const char *why;
   size_t heads;           /* 0: those of the tensors */
   size_t head_size;       /* 0: the width divided by the heads */

@@ -56,6 +56,7 @@ struct stack_layer {
                     another one; the members below are not read */
   size_t of;
   struct layer_matrix self[ROLE_COUNT];
+  struct stack_norm norm_positions;      /* of the rows of self[ROLE_POSITION] */
   struct layer_matrix cross[ROLE_COUNT]; /* of a form with cross attention */
   struct stack_norm norm_self, norm_cross, norm_forward;
   struct stack_norm after_self, after_forward; /* of what a branch gives, before it is added */

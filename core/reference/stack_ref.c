@@ -25,6 +25,7 @@ struct ref_stack {
   double *entering;  /* [n, d] the input of a branch */
   double *branch;    /* [n, d] its output */
   double *up, *gate; /* [f] */
+  float *positions;  /* [2 S, d] the table of disentangled positions, after its norm */
   double *embedded;  /* [d of the embedding] */
   uint8_t *seen;     /* [H, n, n] the mask of a layer's self-attention */
   uint8_t *all;      /* [H, n, source_n] the mask of cross-attention: ones */
@@ -132,6 +133,23 @@ static void attend(const struct ref_stack *r, size_t a, const struct layer_shape
   attention_ref_item(shape, matrix, &item, &answer, r->e);
 }
 
+/* The self-attention of layer l. Its table of positions has a norm in some models. */
+static void attend_self(const struct ref_stack *r, size_t l, const struct stack_layer *w) {
+  const struct stack_form *s = r->s;
+  const struct layer_shape *shape = &s->kind[w->kind].self;
+  struct layer_matrix matrix[ROLE_COUNT];
+  memcpy(matrix, w->self, sizeof matrix);
+  for (size_t i = 0; w->norm_positions.factor && i < 2 * shape->position_span; i++) {
+    for (size_t x = 0; x < s->width; x++)
+      r->entering[x] = (double)w->self[ROLE_POSITION].weight[i * s->width + x];
+    norm_row(s, &w->norm_positions, r->entering);
+    for (size_t x = 0; x < s->width; x++) r->positions[i * s->width + x] = (float)r->entering[x];
+    matrix[ROLE_POSITION].weight = r->positions;
+  }
+  enter_branch(r, &w->norm_self, r->out->state + (l + 1) * r->text->n * s->width);
+  attend(r, l, shape, matrix);
+}
+
 /* y = W_2 act(W_1 x + b_1) + b_2, or gated W_2 (act(W_g x + b_g) * (W_1 x + b_1)) + b_2. */
 static void forward_row(const struct ref_stack *r, const struct stack_layer *layer, size_t row) {
   const struct stack_form *s = r->s;
@@ -168,8 +186,7 @@ static void compute_layer(const struct ref_stack *r, size_t l) {
   for (size_t i = 0; i < s->kind->self.heads * n * n; i++)
     r->seen[i] = is_visible(s, w, i / n % n, i % n);
   memcpy(rows, r->out->state + l * size, size * sizeof *rows);
-  enter_branch(r, &w->norm_self, rows);
-  attend(r, l, &s->kind[w->kind].self, w->self);
+  attend_self(r, l, w);
   leave_branch(r, &w->after_self, &w->norm_self, rows);
   if (s->cross.heads) {
     enter_branch(r, &w->norm_cross, rows);
@@ -210,6 +227,7 @@ enum status stack_ref(const struct stack_form *s, const struct ref_text *text,
   r.branch = arena_alloc(&a, n * s->width, sizeof(double), e);
   r.up = arena_alloc(&a, s->forward_size, sizeof(double), e);
   r.gate = arena_alloc(&a, s->forward_size, sizeof(double), e);
+  r.positions = arena_alloc(&a, 2 * s->kind->self.position_span * s->width, sizeof(float), e);
   r.embedded = arena_alloc(&a, stack_form_embedded(s), sizeof(double), e);
   r.seen = arena_alloc(&a, heads * n * n, 1, e);
   r.all = arena_alloc(&a, s->cross.heads * n, text->source_n, e);

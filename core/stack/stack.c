@@ -203,6 +203,31 @@ static struct layer *make_attention(struct stack *s, const struct layer_shape *s
   return l;
 }
 
+/* Makes the self-attention. The rows of its table of disentangled positions may have a norm. */
+static struct layer *make_self(struct stack *s, const struct stack_layer *layer, struct error *e) {
+  const struct layer_shape *shape = &s->form.kind[layer->kind].self;
+  const struct stack_norm *norm = &layer->norm_positions;
+  const size_t rows = 2 * shape->position_span;
+  struct layer_matrix matrix[ROLE_COUNT];
+  memcpy(matrix, layer->self, sizeof matrix);
+  float *table = NULL;
+  if (norm->factor && rows > 0) {
+    table = calloc(rows, s->form.width * sizeof *table);
+    if (!table) no_memory(e);
+  }
+  if (table) {
+    const struct kernel_norm n =
+        stack_norm_rows(s, norm, rows, matrix[ROLE_POSITION].weight, table);
+    const unsigned mode = kernel_enter();
+    s->kernel->norm(&n);
+    kernel_leave(mode);
+    matrix[ROLE_POSITION].weight = table;
+  }
+  struct layer *l = make_attention(s, shape, matrix, e);
+  free(table);
+  return l;
+}
+
 /* Makes a block of the parameters of another one. */
 static void repeat_block(struct stack_block *b, const struct stack_block *from) {
   b->repeats = true;
@@ -235,7 +260,7 @@ enum status stack_set_layer(struct stack *s, const struct stack_layer *layer, st
     repeat_block(b, &s->layer[layer->of]);
     return ++s->set == f->layers ? stack_program_list(s, e) : STATUS_OK;
   }
-  b->self.layer = make_attention(s, &f->kind[b->kind].self, layer->self, e);
+  b->self.layer = make_self(s, layer, e);
   if (f->cross.heads) b->cross.layer = make_attention(s, &f->cross, layer->cross, e);
   b->gate = pack(s, &forward->gate, size, d, e);
   b->up = pack(s, &forward->up, size, d, e);

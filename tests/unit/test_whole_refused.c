@@ -378,6 +378,46 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "albert-a", "{\"inner_group_num\":5000}", "layers: 20000 are more than");
   config_is_refused(p, "mpnet-a", "{\"relative_attention_num_buckets\":16}",
                     "relative_attention_num_buckets: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"conv_kernel_size\":3}",
+                    "conv_kernel_size: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"is_decoder\":true}",
+                    "is_decoder: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"pooler_hidden_act\":\"tanh\"}",
+                    "pooler_hidden_act: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"model_type\":\"deberta\"}",
+                    "model_type: deberta is not supported");
+  config_is_refused(p, "deberta-v3-a", "{\"position_buckets\":7}",
+                    "config.json: position_buckets: 7 is not supported: needs an even number");
+  config_is_refused(p, "deberta-v3-a", "{\"position_buckets\":\"x\"}",
+                    "config.json: position_buckets: needs an integer");
+  config_is_refused(p, "deberta-v3-a", "{\"max_relative_positions\":5}",
+                    "config.json: max_relative_positions: 5 is within the 5 distances");
+  config_is_refused(p, "deberta-v3-a", "{\"position_buckets\":200}",
+                    "config.json: max_position_embeddings: 64 is within the 101 distances");
+  config_is_refused(p, "deberta-v3-a", "{\"position_buckets\":10}",
+                    "\"encoder.rel_embeddings.weight\" has 16 times 24 numbers here, not 20 times");
+  config_is_refused(p, "deberta-v3-a", "{\"pos_att_type\":\"p2c|p2p\"}",
+                    "would change the outputs; supported: \"c2p\", \"p2c\" and both");
+  config_is_refused(p, "deberta-v3-a", "{\"pos_att_type\":[\"c2p\",1]}",
+                    "pos_att_type: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"pos_att_type\":7}",
+                    "pos_att_type: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"pos_att_type\":null}",
+                    "pos_att_type: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"norm_rel_ebd\":\"batch_norm\"}",
+                    "norm_rel_ebd: has an unsupported value");
+  config_is_refused(p, "deberta-v3-a", "{\"norm_rel_ebd\":\"none\"}",
+                    "unexpected tensor \"encoder.LayerNorm.");
+  config_is_refused(p, "deberta-v3-a", "{\"relative_attention\":false}",
+                    "unexpected tensor \"encoder.");
+  config_is_refused(p, "deberta-v3-a", "{\"share_att_key\":false}",
+                    "there is no tensor \"encoder.layer.0.attention.self.pos_key_proj.weight\"");
+  config_is_refused(p, "deberta-v2-separate", "{\"share_att_key\":true}",
+                    "unexpected tensor \"encoder.layer.0.attention.self.pos_");
+  config_is_refused(p, "deberta-v3-a", "{\"position_biased_input\":true}",
+                    "there is no tensor \"embeddings.position_embeddings.weight\"");
+  tensors_are_refused(p, "deberta-v3-a", &(struct whole_edit){.drop = "encoder.rel_embeddings."},
+                      "there is no tensor \"encoder.rel_embeddings.weight\"");
   config_is_refused(p, "eurobert-a", "{\"is_causal\":true}", "is_causal: has an unsupported value");
   whole_place_tensors(p, "qwen2-bidirectional", NULL);
   whole_place_config(p, "qwen2-bidirectional", "{}");

@@ -91,6 +91,11 @@ static const char *stem_of(const struct whole_plan *p, const struct whole_family
   if (role == WHOLE_GATE && !gated) return NULL;
   if (whole_roles[role].kind == WHOLE_IS_HEAD_NORM && !(p->words.type && p->words.type->head_norms))
     return NULL;
+  const struct whole_disentangled *d = &p->words.disentangled;
+  if ((role == WHOLE_POSITION_KEY && !(d->own && d->keys)) ||
+      (role == WHOLE_POSITION_QUERY && !(d->own && d->queries)) ||
+      (role == WHOLE_DISTANCES && !d->span) || (role == WHOLE_NORM_DISTANCES && !d->normed))
+    return NULL;
   return f->stem[role];
 }
 
@@ -355,7 +360,7 @@ static enum status find_stack_parts(const struct whole_finding *f) {
   if (!m->found && (cross || (family->keys && table[0])))
     return refuse_missing(f, &(struct whole_spot){WHOLE_TOKEN, 0, table[first]}, ".weight");
   for (enum whole_role role = WHOLE_TOKEN + 1; role < WHOLE_DENSE; role++) {
-    const struct whole_spot s = {role, 0, family->stem[role]};
+    const struct whole_spot s = {role, 0, stem_of(f->p, family, role)};
     if (!s.stem) continue;
     if (find_pair(f, &s)) return f->e->status;
     if (is_required(f->p, family, role) && !f->stack->part[role].found)
