@@ -50,6 +50,8 @@ static struct stack_layer draw_layer(struct arena *a, const struct stack_form *f
   struct stack_layer l = {.kind = of->full_every && (index + 1) % of->full_every != 0};
   const struct layer_shape *shape = &f->kind[l.kind].self;
   draw_attention(a, shape, of->biased, l.self);
+  const size_t distances = 2 * shape->position_span;
+  if (distances > 0) l.self[ROLE_POSITION].weight = drawn_numbers(a, distances * f->width, 0, 1.7f);
   if (f->cross.heads) draw_attention(a, &f->cross, of->biased, l.cross);
   l.norm_self = draw_norm(a, f);
   if (f->cross.heads) l.norm_cross = draw_norm(a, f);
