@@ -54,6 +54,32 @@ static void draw_cap(struct layer_shape *h, uint64_t state) {
   if (random_often(&state, 25)) h->cap = 0.5f + (float)random_below(&state, 20) / 4;
 }
 
+/* Now and then positions are disentangled, in one term or both. */
+static void draw_disentangled(struct layer_shape *h, uint64_t state) {
+  const unsigned terms = 1 + (unsigned)random_below(&state, 3);
+  if (random_often(&state, 75)) return;
+  h->position_keys = terms & 1, h->position_queries = terms & 2;
+  h->position_span = 2 + 2 * random_below(&state, 15);
+  if (random_often(&state, 60))
+    h->position_reach = h->position_span / 2 + 2 + random_below(&state, 100);
+}
+
+/* All layers have the same table, whose norm may be theirs, and so may its projections. */
+static void draw_positions(struct random_stack *s, size_t index, bool bias, uint64_t state) {
+  const struct layer_shape *h = &s->form.kind->self;
+  struct stack_layer *l = &s->layer[index];
+  const size_t d = s->form.width, size = h->head_size;
+  if (h->position_span == 0) return;
+  l->self[ROLE_POSITION] = s->layer[0].self[ROLE_POSITION];
+  if (index == 0)
+    l->self[ROLE_POSITION].weight = random_floats(&s->arena, &state, 2 * h->position_span * d, 1);
+  if (random_often(&state, 60)) l->norm_positions = draw_norm(s, true, &state);
+  if (random_often(&state, 50))
+    l->self[ROLE_POSITION_KEY] = draw_matrix(s, h->kv_heads * size, d, bias, &state);
+  if (random_often(&state, 50))
+    l->self[ROLE_POSITION_QUERY] = draw_matrix(s, h->heads * size, d, bias, &state);
+}
+
 /* Heads whose sizes need not divide the width; with positions of their own, or not. */
 static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   struct layer_shape *h = &s->form.kind->self;
@@ -65,6 +91,7 @@ static void draw_attention(struct random_stack *s, bool wide, uint64_t *state) {
   h->query_size = h->key_size = h->value_size = h->output_size = d;
   h->scale = random_often(state, 80) ? 1.0f / sqrtf((float)h->head_size) : 1.0f;
   draw_cap(h, *state + 1);
+  draw_disentangled(h, *state + 2);
   if (random_often(state, 25)) {
     h->head_size = h->key_head_size += h->head_size % 2;
     h->rope_base = random_often(state, 70) ? 10000 : 500000;
@@ -122,6 +149,7 @@ static void draw_layer(struct random_stack *s, size_t index, bool bias, bool gat
   if (random_often(state, 95)) l->norm_self = draw_norm(s, shift, state);
   if (random_often(state, 95)) l->norm_forward = draw_norm(s, shift, state);
   draw_head_norms(s, l, *state);
+  draw_positions(s, index, bias, *state + 2);
   draw_norms_after(s, l, shift, *state + 1);
 }
 

@@ -371,6 +371,124 @@ static void relative_positions_are_summed_with_care(void **unused) {
   bench_done(&b);
 }
 
+/* --- disentangled --- */
+
+enum { SPAN = 256 };
+
+/* Distances in rising order, and the rows that they have, counted from that of distance 0. */
+struct rows {
+  size_t span, reach, count;
+  struct {
+    int64_t distance;
+    int row;
+  } of[24];
+};
+
+/* One number of each row tells which it is. The query, or the key, is 1. */
+static void check_rows(const struct rows *rows, bool keys, int64_t offset) {
+  enum { HEADS = 1, QUERIES = 40, KEYS = 1300 };
+  static float table[2 * SPAN], ones[KEYS], zeros[KEYS];
+  const float one = 1;
+  struct layer_shape shape = plain_shape(HEADS, 1);
+  struct error e = {0};
+  uint64_t state = 3;
+  struct bench b = {.l = {.shape = shape}};
+  struct layer_shape *s = &b.l.shape;
+  s->sigmoid = true;
+  s->position_span = rows->span, s->position_reach = rows->reach;
+  s->position_keys = keys, s->position_queries = !keys;
+  for (size_t i = 0; i < 2 * rows->span; i++) table[i] = ((float)i - (float)rows->span) / 64;
+  for (size_t i = 0; i < KEYS; i++) ones[i] = 1;
+  arena_init(&b.a, NULL);
+  arena_init(&b.l.arena, NULL);
+  b.l.matrix[ROLE_POSITION].weight = table;
+  b.l.matrix[keys ? ROLE_POSITION_KEY : ROLE_POSITION_QUERY].weight = &one;
+  b.l.matrix[keys ? ROLE_POSITION_QUERY : ROLE_POSITION_KEY].weight = &one;
+  b.l.layer = layer_new(s, b.l.matrix, GEMM_PACKED, &e);
+  assert_non_null(b.l.layer);
+  b.c = plain_call(&b.l, &state, 1, QUERIES, KEYS, WEIGHTS_PER_HEAD, &b.a);
+  b.c->call.queries = keys ? ones : zeros;
+  b.c->call.keys = keys ? zeros : ones;
+  b.c->geometry.item[0].offset = offset;
+  agrees(&b);
+  for (size_t n = 0; n < rows->count; n++)
+    for (int64_t i = 0; i < QUERIES; i++) {
+      const int64_t j = i + offset - rows->of[n].distance;
+      if (j >= 0 && j < KEYS)
+        near(score_of(b.c->call.weights[i * KEYS + j]), rows->of[n].row / 64.0, 2e-5);
+    }
+  bench_done(&b);
+}
+
+/* DeBERTa's own numbers; few distances, which skip rows; and a row for each distance. */
+static void debertas_rows_are_right(void **unused) {
+  (void)unused;
+  static const struct rows list[] = {
+      {256, 512, 22, {{-600, -256}, {-513, -256}, {-512, -256}, {-511, -255}, {-506, -255},
+                      {-505, -254}, {-132, -131}, {-131, -131}, {-130, -130}, {-129, -129},
+                      {-128, -128}, {-1, -1},     {0, 0},       {1, 1},       {128, 128},
+                      {129, 129},   {130, 130},   {131, 131},   {132, 131},   {505, 254},
+                      {511, 255},   {600, 255}}},
+      {8,
+       64,
+       16,
+       {{-64, -8},
+        {-63, -7},
+        {-26, -7},
+        {-25, -6},
+        {-11, -6},
+        {-10, -5},
+        {-5, -5},
+        {-4, -4},
+        {4, 4},
+        {5, 5},
+        {10, 5},
+        {11, 6},
+        {25, 6},
+        {26, 7},
+        {63, 7},
+        {64, 7}}},
+      {256,
+       256,
+       8,
+       {{-131, -133},
+        {-130, -131},
+        {-129, -130},
+        {-128, -128},
+        {128, 128},
+        {129, 130},
+        {130, 131},
+        {131, 133}}},
+      {12, 0, 6, {{-13, -12}, {-12, -12}, {-11, -11}, {10, 10}, {11, 11}, {12, 11}}}};
+  const int64_t offsets[] = {0, 620, 1290, -30, (int64_t)1 << 40};
+  for (size_t n = 0; n < sizeof list / sizeof *list; n++)
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+      for (int keys = 0; keys < 2; keys++) check_rows(&list[n], keys, offsets[i]);
+}
+
+/* A product of a position counts in the bound on scores, and in the trace. */
+static void positions_beyond_float_are_told(void **unused) {
+  (void)unused;
+  static const float table[] = {0, 3e38f}, one[] = {1, 1, 1, 1}, four[] = {4, 4, 4, 4};
+  struct error e = {0};
+  uint64_t state = 3;
+  struct bench b = {.l = {.shape = plain_shape(1, 1)}};
+  b.l.shape.position_span = 1, b.l.shape.position_keys = true;
+  arena_init(&b.a, NULL);
+  arena_init(&b.l.arena, NULL);
+  b.l.matrix[ROLE_POSITION].weight = table; /* of keys after the query, and of the others */
+  b.l.matrix[ROLE_POSITION_KEY].weight = b.l.matrix[ROLE_POSITION_QUERY].weight = one;
+  b.l.layer = layer_new(&b.l.shape, b.l.matrix, GEMM_PACKED, &e);
+  assert_non_null(b.l.layer);
+  b.c = plain_call(&b.l, &state, 1, 4, 4, WEIGHTS_NONE, &b.a);
+  b.c->call.keys = one;
+  b.c->call.queries = one;
+  assert_int_equal(run(&b), STATUS_OK);
+  b.c->call.queries = four;
+  assert_int_equal(run(&b), STATUS_NOT_FINITE);
+  bench_done(&b);
+}
+
 /* --- memory --- */
 
 static void layers_that_do_not_fit_are_refused(void **unused) {
@@ -433,6 +551,8 @@ int main(void) {
       cmocka_unit_test(relative_positions_are_summed_with_care),
       cmocka_unit_test(slopes_follow_the_number_of_heads),
       cmocka_unit_test(layers_that_do_not_fit_are_refused),
+      cmocka_unit_test(debertas_rows_are_right),
+      cmocka_unit_test(positions_beyond_float_are_told),
       cmocka_unit_test(relative_positions_are_charged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
