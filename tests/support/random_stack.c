@@ -444,8 +444,7 @@ static void draw_pool(const struct random_stack *s, struct stack_run *r, uint64_
   const struct stack_pooling *p = &s->form.pooling;
   const bool bare = random_often(state, 25); /* without the dense layers */
   const size_t size = bare ? s->form.width : stack_form_pooled(&s->form);
-  const bool pooler = p->pooler.weight || (p->ends && r->tokens);
-  stack_set_pool(r, (enum stack_pool)(1 + random_below(state, pooler ? 7 : 6)));
+  stack_set_pool(r, (enum stack_pool)(1 + random_below(state, p->pooler.weight ? 7 : 6)));
   if (bare) r->after &= ~(unsigned)STACK_AFTER_DENSE;
   if (random_often(state, 40)) r->dimensions = 1 + random_below(state, size);
   r->normalize = random_often(state, 50);
@@ -511,6 +510,9 @@ struct stack_run *random_run(const struct random_stack *s, uint64_t *state, size
     r->tokens = draw_integers(state, g->q_rows, m->tokens, a);
   else
     r->embeddings = random_floats(a, state, g->q_rows * s->form.width, 1.5f);
+  if (r->tokens && s->form.pooling.ends && r->vectors == STACK_VECTORS_FIRST &&
+      !(r->after & STACK_AFTER_CLASSES))
+    r->after |= STACK_AFTER_POOLER;
   if (m->type && random_often(state, 70)) r->types = draw_integers(state, g->q_rows, m->types, a);
   if (random_often(state, 75)) random_run_draw_wishes(s, r, state, a);
   draw_targets(s, r, *state, a);
