@@ -128,7 +128,8 @@ static void add_layers(struct program_lists *l, bool shows) {
   const double embedded = (double)stack_form_embedded(f);
   const double project = l->stack->project ? 2 * embedded * (double)f->width : 0;
   add_rows(l, &stack_step_embed, f->layers, TOUCH_WORK * embedded + TOUCH_ROW + project);
-  if (pre) add_join(l, JOIN_ENTER, 0);
+  const struct stack_norm *first = f->layers ? &l->stack->layer->norm_self : &f->last;
+  if (pre && first->factor) add_join(l, JOIN_ENTER, 0);
   for (size_t i = 0; i < f->layers; i++) {
     if (shows) l->stack->again[i].steps = (unsigned)l->steps; /* the first step of layer i */
     if (shows) add_output(l, &stack_step_logit_lens, i);

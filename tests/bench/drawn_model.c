@@ -47,7 +47,8 @@ static void draw_attention(struct arena *a, const struct layer_shape *s, bool bi
 
 static struct stack_layer draw_layer(struct arena *a, const struct stack_form *f,
                                      const struct drawn_layers *of, size_t index) {
-  struct stack_layer l = {.kind = of->full_every && (index + 1) % of->full_every != 0};
+  const size_t full = of->full_first ? 0 : of->full_every - 1; /* of each group of layers */
+  struct stack_layer l = {.kind = of->full_every && index % of->full_every != full};
   const struct layer_shape *shape = &f->kind[l.kind].self;
   draw_attention(a, shape, of->biased, l.self);
   const size_t distances = 2 * shape->position_span;

@@ -21,6 +21,7 @@ struct drawn_layers {
   bool gemma;        /* norms of heads, and of what branches give */
   size_t full_every; /* one layer of so many is of the first kind, the others of the second; 0: all
                         are */
+  bool full_first;   /* the first one of them; else the last */
 };
 
 /* A stack of a form whose embedding lies in the arena, which is freed. The layers of the first

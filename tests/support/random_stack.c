@@ -301,7 +301,8 @@ static void draw_cross(struct random_stack *s, uint64_t state) {
   for (size_t l = 0; l < s->form.layers; l++) draw_cross_layer(s, &s->layer[l], &state);
 }
 
-/* A second kind of layers, with another window, base of rotary positions and activation. */
+/* A second kind of layers, with another window, other rotary positions and another activation. Now
+ * and then one of the kinds has no rotary positions. */
 static void draw_kind(struct random_stack *s, uint64_t seed) {
   uint64_t *state = &seed;
   struct stack_form *f = &s->form;
@@ -309,7 +310,11 @@ static void draw_kind(struct random_stack *s, uint64_t seed) {
   if (!random_often(state, 40)) return;
   f->kind[1].window = random_often(state, 70) ? 1 + random_below(state, 20) : 0;
   f->kind[1].activation = (enum activation)random_below(state, 5);
-  if (f->kind[1].self.rope_base > 0) f->kind[1].self.rope_base = 500;
+  if (f->kind[1].self.rope_base > 0) {
+    f->kind[1].self.rope_base = 500;
+    if (random_often(state, 50)) f->kind[1].self.rope_stretch = (struct layer_stretch){0};
+    if (random_often(state, 40)) f->kind[random_often(state, 50)].self.rope_base = 0;
+  }
   for (size_t l = 0; l < f->layers; l++) s->layer[l].kind = random_often(state, 50);
 }
 
