@@ -2,6 +2,7 @@
  * of the second kind have a window, or no rotary positions. */
 #include "config/describe/whole_layers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 
 #include "config/describe/definition.h"
 #include "config/settings/option.h"
+
+enum { TRAINED = 2048 }; /* positions that NomicBERT was trained for, if config.json has no key */
 
 static const char full[] = "full_attention", near[] = "sliding_attention";
 
@@ -58,10 +61,60 @@ static double read_stretch_number(struct whole_translation *t, const struct rota
   return x;
 }
 
+/* NTK scaling of GTE: the frequencies of the base times the factor s, divided by s^(2 / d). */
+static void read_ntk(struct whole_translation *t, const struct rotation_said *said,
+                     struct whole_layer_kind *out) {
+  static const char mixed[] = "mixed_b";
+  const double factor = read_stretch_number(t, said, "factor", 1);
+  const size_t d = whole_translation_head_size(t);
+  const json_t *other = json_object_get(said->scaling, mixed);
+  if (other && !json_is_null(other))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %s: only null is supported", said->where,
+              mixed);
+  if (d == 0)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: ntk requires %s", said->where,
+              t->family->keys->width);
+  out->rope_base *= factor;
+  out->rope_stretch.factor = pow(factor, 2 / (double)d);
+}
+
+/* Dynamic NTK scaling: the base of an item follows its length. Items may be longer than those that
+ * the model was trained for. */
+static void read_dynamic(struct whole_translation *t, const struct rotation_said *said,
+                         struct layer_stretch *s) {
+  if (t->family->decodes && !t->w->both_ways)
+    error_set(
+        t->e, STATUS_CONFIG,
+        "config.json: %s: \"dynamic\" is supported only in encoders: with each generated token, "
+        "earlier keys would have to be computed again",
+        said->where);
+  s->factor = read_stretch_number(t, said, "factor", 1);
+  s->trained = whole_translation_count(t, t->family->keys->positions, 1, 0);
+  if (s->trained == 0)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: dynamic requires %s", said->where,
+              t->family->keys->positions);
+  if (!t->e->status) t->w->positions = (size_t)(s->factor * (double)s->trained);
+}
+
+/* Reads the same of a family that has keys of its own for it. */
+static void read_growth(struct whole_translation *t, struct layer_stretch *s) {
+  const char *key = t->family->keys->rope_factor;
+  const json_t *value = key ? json_object_get(t->config, key) : NULL;
+  const double factor = json_number_value(value);
+  if (!value || json_is_null(value) || (json_is_number(value) && factor == 0)) return;
+  if (!(factor > 0 && factor <= 1e9))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 0, or null", key);
+  s->factor = factor;
+  s->trained = whole_translation_count(t, t->family->keys->trained, 1, TRAINED);
+}
+
 /* Reads how rotary positions are scaled. False: the kind is not supported. */
 static bool read_stretch(struct whole_translation *t, const struct rotation_said *said,
-                         const char *kind, struct layer_stretch *s) {
+                         const char *kind, struct whole_layer_kind *out) {
+  struct layer_stretch *s = &out->rope_stretch;
   if (strcmp(kind, "default") == 0) return true;
+  if (strcmp(kind, "ntk") == 0 && t->family->keys->ntk) return read_ntk(t, said, out), true;
+  if (strcmp(kind, "dynamic") == 0) return read_dynamic(t, said, s), true;
   const bool llama = strcmp(kind, "llama3") == 0;
   if (!llama && strcmp(kind, "linear") != 0) return false;
   s->factor = read_stretch_number(t, said, "factor", 1);
@@ -79,12 +132,6 @@ static void read_rotation(struct whole_translation *t, const struct rotation_sai
                           struct whole_layer_kind *out) {
   const json_t *kind = json_object_get(said->scaling, "rope_type");
   if (!kind) kind = json_object_get(said->scaling, "type");
-  if (json_object_size(said->scaling) > 0 && (kind || !said->parameters) &&
-      (!json_is_string(kind) ||
-       !read_stretch(t, said, json_string_value(kind), &out->rope_stretch)))
-    error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: has an unsupported kind; supported: default, linear, llama3",
-              said->where);
   static const char theta[] = "rope_theta";
   const json_t *base = json_object_get(said->parameters, theta);
   const char *key = base ? theta : said->base;
@@ -92,6 +139,13 @@ static void read_rotation(struct whole_translation *t, const struct rotation_sai
   out->rope_base = base ? json_number_value(base) : said->otherwise;
   if (base && !(json_is_number(base) && out->rope_base > 1 && out->rope_base <= 1e30))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 1", key);
+  if (json_object_size(said->scaling) > 0 && (kind || !said->parameters) &&
+      (!json_is_string(kind) || !read_stretch(t, said, json_string_value(kind), out)))
+    error_set(t->e, STATUS_CONFIG,
+              "config.json: %s: has an unsupported kind; supported: default, linear, llama3, "
+              "dynamic%s",
+              said->where, t->family->keys->ntk ? ", ntk" : "");
+  read_growth(t, &out->rope_stretch);
 }
 
 /* Reads the rotary positions of a family whose layers with a window have others than the rest:

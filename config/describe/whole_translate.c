@@ -84,9 +84,10 @@ static void put_activation(struct whole_translation *t) {
               option_json_kind(value));
     return;
   }
-  const bool gated = before && strncmp(said, before, strlen(before)) == 0;
+  for (const struct whole_alias *a = t->family->keys->alias; a && a->name; a++)
+    if (strcmp(said, a->name) == 0) name = a->is;
+  const bool gated = before && strncmp(name, before, strlen(before)) == 0;
   if (gated) name += strlen(before);
-  if (gated && strcmp(name, "gelu") == 0) name = "gelu_new";
   if (!whole_settings_activation(name, &is)) {
     error_set(t->e, STATUS_CONFIG, "config.json: %s: \"%.60s\" is not a supported activation", key,
               said);
@@ -135,18 +136,6 @@ static void read_direction(struct whole_translation *t) {
 
 /* --- the document --- */
 
-/* The size of a head as config.json has it; 0: unknown. */
-static size_t head_size_of(const struct whole_translation *t) {
-  const struct whole_keys *k = t->family->keys;
-  const json_t *size = k->head_size ? json_object_get(t->config, k->head_size) : NULL;
-  const json_t *heads = json_object_get(t->config, k->own.heads);
-  const json_int_t width = json_integer_value(json_object_get(t->config, k->width));
-  const json_int_t count = heads ? json_integer_value(heads) : (json_int_t)t->w->type->heads;
-  if (json_is_integer(size)) return (size_t)json_integer_value(size);
-  if (t->w->type->head_size) return t->w->type->head_size;
-  return width > 0 && count > 0 ? (size_t)(width / count) : 0;
-}
-
 /* Is it a key that the family reads itself: for its kinds of layers, or for its scores? */
 static bool reads(const struct whole_keys *keys, const char *key) {
   const char *const own[] = {keys->window, keys->rotated, keys->score_scalar, keys->score_cap,
@@ -164,7 +153,7 @@ static void check_guards(struct whole_translation *t) {
   const json_t *const places[] = {t->config, t->of->config, rope,
                                   json_object_get(rope, "full_attention"),
                                   json_object_get(rope, "sliding_attention")};
-  const size_t head_size = head_size_of(t);
+  const size_t head_size = whole_translation_head_size(t);
   for (size_t i = 0; i < guard_count(); i++) {
     const struct guard *g = guard_at(i);
     if (g->models == GUARD_NO_MODEL) continue;
@@ -227,6 +216,7 @@ static void translate(struct whole_translation *t) {
   if (keys->head_activation) read_head_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
   if (t->family->decodes && t->family->rotary) read_direction(t);
+  t->w->positions = whole_translation_count(t, keys->positions, 1, 0);
   if (t->family->rotary) whole_layers_read(t);
   if (t->family->disentangled) whole_layers_read_disentangled(t);
   if (!t->family->layer) { /* a module of sentence-transformers has no such key */
@@ -265,7 +255,6 @@ static void translate(struct whole_translation *t) {
 
   put_said(t, NULL, "scale_embedding", "scale_embedding", json_boolean(type->scaled_embedding));
   put_said(t, NULL, "tie_output", "tie_word_embeddings", json_boolean(!type->untied));
-  t->w->positions = whole_translation_count(t, keys->positions, 1, 0);
   t->w->has_types = keys->types && json_object_get(t->config, keys->types);
   t->w->types = whole_translation_count(t, keys->types, 0, 0);
   t->w->buckets = whole_translation_count(t, keys->buckets, 1, 0);

@@ -32,6 +32,17 @@ bool whole_translation_flag(struct whole_translation *t, const char *key, bool o
   return json_is_true(value);
 }
 
+size_t whole_translation_head_size(const struct whole_translation *t) {
+  const struct whole_keys *k = t->family->keys;
+  const json_t *size = k->head_size ? json_object_get(t->config, k->head_size) : NULL;
+  const json_t *heads = json_object_get(t->config, k->own.heads);
+  const json_int_t width = json_integer_value(json_object_get(t->config, k->width));
+  const json_int_t count = heads ? json_integer_value(heads) : (json_int_t)t->w->type->heads;
+  if (json_is_integer(size)) return (size_t)json_integer_value(size);
+  if (t->w->type->head_size) return t->w->type->head_size;
+  return width > 0 && count > 0 ? (size_t)(width / count) : 0;
+}
+
 void whole_translation_refuse(const struct whole_translation *t, const char *key,
                               const char *only) {
   error_set(

@@ -24,6 +24,9 @@ double whole_translation_number(struct whole_translation *t, const char *key, do
 
 bool whole_translation_flag(struct whole_translation *t, const char *key, bool otherwise);
 
+/* The size of a head as config.json has it; 0: unknown. */
+size_t whole_translation_head_size(const struct whole_translation *t);
+
 /* Rejects the value of a key. */
 void whole_translation_refuse(const struct whole_translation *t, const char *key, const char *only);
 

@@ -14,6 +14,23 @@ static const struct whole_keys albert_keys = {BERT_KEYS, .embedded = "embedding_
 static const struct whole_keys deberta2_keys = {BERT_KEYS, .head_size = "attention_head_size",
                                                 .embedded = "embedding_size"};
 static const struct whole_keys jina3_keys = {BERT_KEYS, .rope_base = "rope_theta"};
+static const struct whole_keys gte_keys = {BERT_KEYS, .rope_base = "rope_theta", .ntk = true};
+static const struct whole_alias nomic_aliases[] = {
+    {"swiglu", "gated-silu"}, {"geglu", "gated-gelu"},       {"gelu_new", "gelu"},
+    {"gelu_fast", "gelu"},    {"gelu_pytorch_tanh", "gelu"}, {NULL, NULL}};
+/* Published code rounds n_inner up: the size of a feed-forward is that of its tensors. */
+static const struct whole_keys nomic_keys = {.own = {.layers = "n_layer", .heads = "n_head"},
+                                             .width = "n_embd",
+                                             .vocabulary = "vocab_size",
+                                             .types = "type_vocab_size",
+                                             .positions = "n_positions",
+                                             .rope_base = "rotary_emb_base",
+                                             .rope_factor = "rotary_scaling_factor",
+                                             .trained = "max_trained_positions",
+                                             .epsilon = "layer_norm_epsilon",
+                                             .activation = "activation_function",
+                                             .gated = "gated-",
+                                             .alias = nomic_aliases};
 static const struct whole_keys mpnet_keys = {.own = {"num_hidden_layers", "num_attention_heads",
                                                      "intermediate_size"},
                                              .width = "hidden_size",
@@ -250,6 +267,61 @@ static const struct whole_family deberta2 = {
     .disentangled = true,
     .positions = POSITIONS_LEARNED,
 };
+/* NomicBERT, without its experts. */
+static const struct whole_family nomic = {
+    .name = "nomic_bert",
+    .layer = "encoder.layers.{i}.",
+    .self = "attn.",
+    .packed = {QUERIES_KEYS_VALUES("Wqkv.")},
+    .stem = {[WHOLE_OUTPUT] = "out_proj",
+             [WHOLE_UP] = "mlp.fc1",
+             [WHOLE_GATE] = "mlp.fc12",
+             [WHOLE_DOWN] = "mlp.fc2",
+             [WHOLE_NORM_SELF] = "norm1",
+             [WHOLE_NORM_FORWARD] = "norm2",
+             [WHOLE_TYPE] = "embeddings.token_type_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "emb_ln",
+             [WHOLE_POOLER] = "pooler.dense"},
+    .gated_up = "mlp.fc11",
+    .behind_pooler = "classifier",
+    .bare_classes = "classifier",
+    .masked = {{.dense = "cls.predictions.transform.dense",
+                .norm = "cls.predictions.transform.layer_norm",
+                .matrix = "cls.predictions.decoder"}},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "emb_ln.", "encoder.", "pooler."},
+    .buffer = {"attn.rotary_emb.inv_freq", "attn.norm_factor"},
+    .keys = &nomic_keys,
+    .rotary = true,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .unbiased =
+        QUERY_KEY_VALUE | 1U << WHOLE_OUTPUT | 1U << WHOLE_UP | 1U << WHOLE_GATE | 1U << WHOLE_DOWN,
+};
+/* GTE v1.5 and multilingual. */
+static const struct whole_family gte = {
+    .name = "gte",
+    .layer = "encoder.layer.{i}.",
+    .self = "attention.",
+    .packed = {QUERIES_KEYS_VALUES("qkv_proj."), {"mlp.up_gate_proj.", 2, {WHOLE_UP, WHOLE_GATE}}},
+    .stem = {[WHOLE_OUTPUT] = "o_proj",
+             [WHOLE_DOWN] = "mlp.down_proj",
+             [WHOLE_NORM_SELF] = "attn_ln",
+             [WHOLE_NORM_FORWARD] = "mlp_ln",
+             [WHOLE_TYPE] = "embeddings.token_type_embeddings",
+             [WHOLE_NORM_EMBEDDED] = "embeddings.LayerNorm",
+             [WHOLE_POOLER] = "pooler.dense"},
+    .behind_pooler = "classifier",
+    .bare_classes = "classifier",
+    .masked = {{.dense = "lm_head.dense", .norm = "lm_head.norm", .matrix = "lm_head.decoder"}},
+    .table = {"embeddings.word_embeddings"},
+    .scope = {"embeddings.", "encoder.", "pooler."},
+    .ignored = {"embeddings.position_ids", "embeddings.rotary_emb.inv_freq"},
+    .keys = &gte_keys,
+    .gated = true,
+    .rotary = true,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .unbiased = 1U << WHOLE_UP | 1U << WHOLE_GATE,
+};
 static const struct whole_family distilbert = {
     .name = "distilbert",
     .layer = "transformer.layer.{i}.",
@@ -314,7 +386,19 @@ static const struct whole_family fixed = {
 };
 
 const struct whole_family *const whole_families_encoders[] = {
-    &whole_family_bert, &jina,  &electra,    &albert,     &mpnet,
-    &deberta2,          &jina3, &modernbert, &distilbert, &whole_family_vit,
-    &whole_family_clip, &fixed, NULL,
+    &whole_family_bert,
+    &jina,
+    &electra,
+    &albert,
+    &mpnet,
+    &deberta2,
+    &jina3,
+    &modernbert,
+    &nomic,
+    &gte,
+    &distilbert,
+    &whole_family_vit,
+    &whole_family_clip,
+    &fixed,
+    NULL,
 };

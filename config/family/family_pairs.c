@@ -2,6 +2,7 @@
  * of them may be models by themselves. */
 #include "config/family/whole_family_rows.h"
 
+static const struct whole_alias t5_aliases[] = {{"gated-gelu", "gated-gelu_new"}, {NULL, NULL}};
 static const struct whole_keys t5_keys = {.own = {"num_layers", "num_heads", "d_ff"},
                                           .decoder = {.layers = "num_decoder_layers"},
                                           .follows = true,
@@ -12,7 +13,8 @@ static const struct whole_keys t5_keys = {.own = {"num_layers", "num_heads", "d_
                                           .activation = "feed_forward_proj",
                                           .buckets = "relative_attention_num_buckets",
                                           .distance = "relative_attention_max_distance",
-                                          .gated = "gated-"};
+                                          .gated = "gated-",
+                                          .alias = t5_aliases};
 #define BART_SIZES                                                         \
   .own = {"encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"}, \
   .decoder = {"decoder_layers", "decoder_attention_heads", "decoder_ffn_dim"}, .width = "d_model"

@@ -30,6 +30,11 @@ struct whole_side_keys {
   const char *layers, *heads, *forward_size;
 };
 
+/* A name of an activation in config.json that means another one. */
+struct whole_alias {
+  const char *name, *is;
+};
+
 /* The keys of config.json; NULL: it has no such key. */
 struct whole_keys {
   struct whole_side_keys own;     /* of the encoder, or of the only stack; */
@@ -39,6 +44,10 @@ struct whole_keys {
   const char *kv_heads;
   /* The base of rotary positions; and that of layers with a window: NULL is the same. */
   const char *rope_base, *rope_near;
+  /* The factor of a base that follows the length of an item, and the length from which on it does.
+   */
+  const char *rope_factor, *trained;
+  bool ntk; /* rope_scaling may be of the type "ntk" */
   /* The window, and a number n: of n layers in a row, one has no window. If the file has a list
    * layer_types, that says which layers have a window. */
   const char *window, *full_every;
@@ -53,8 +62,9 @@ struct whole_keys {
   const char *groups, *inner;     /* of a family whose layers share parameters */
   const char *head_activation; /* after the first layer of a classifier, and in the transform of a
                                   masked language modeling head */
-  const char *gated;           /* prefix of a gated activation, for which "gelu" means gelu_new */
-  bool activation_open;        /* whether null means the activation of the type */
+  const char *gated;           /* prefix of a gated activation */
+  const struct whole_alias *alias; /* of activations, with that prefix; the last one has no name */
+  bool activation_open;            /* whether null means the activation of the type */
 };
 
 /* The names of a masked language modeling head, each after the prefix or a part of it. */

@@ -23,6 +23,9 @@
 #define GEMMA3                                                                      \
   GEMMA, .family = "gemma3", .rope_base = 1e6, .rope_near = 10000, .full_every = 6, \
          .head_norms = true, .both_ways = true, .window_halved = true
+#define GTE                                                                                 \
+  .family = "gte", .heads = 12, .rope_base = 10000, .epsilon = 1e-12, .activation = "gelu", \
+  .pad = 0, .begin = -1, .end = -1, .forced_end = -1
 #define OTHER .why = "is not supported: it computes something else than similar models"
 
 static const struct whole_type types[] = {
@@ -97,6 +100,18 @@ static const struct whole_type types[] = {
      .end = 2,
      .pad = 1,
      .forced_end = -1},
+    {.name = "nomic_bert",
+     .family = "nomic_bert",
+     .heads = 12,
+     .rope_base = 10000,
+     .epsilon = 1e-5,
+     .activation = "gelu_new",
+     .begin = -1,
+     .end = -1,
+     .pad = 0,
+     .forced_end = -1},
+    {.name = "new", GTE},
+    {.name = "gte", GTE},
     {.name = "eurobert",
      .family = "eurobert",
      .rope_base = 250000,

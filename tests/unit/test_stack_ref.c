@@ -290,6 +290,10 @@ static void golden_models_are_answered(void **unused) {
                                         "jina-bert-a",
                                         "modernbert-a",
                                         "modernbert-b",
+                                        "gte-a",
+                                        "nomic-a",
+                                        "nomic-ntk",
+                                        "nomic-gelu",
                                         "electra-a",
                                         "albert-a",
                                         "albert-inner"};

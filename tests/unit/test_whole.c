@@ -71,6 +71,11 @@ static const struct golden golden[] = {
     {"modernbert-cls", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
     {"modernbert-cls-mean", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
     {"modernbert-mlm", "modernbert", MODEL_ENCODER, 4, 3, 60, 0, 64, 1, 2, 3, -1},
+    {"nomic-a", "nomic_bert", MODEL_ENCODER, 2, 3, 56, 2, 64, -1, -1, 0, -1},
+    {"nomic-ntk", "nomic_bert", MODEL_ENCODER, 2, 3, 56, 2, 64, -1, -1, 0, -1},
+    {"gte-a", "gte", MODEL_ENCODER, 2, 3, 50, 2, 64, -1, -1, 0, -1},
+    {"gte-cls", "gte", MODEL_ENCODER, 2, 3, 50, 1, 64, -1, -1, 0, -1},
+    {"nomic-gelu", "nomic_bert", MODEL_ENCODER, 2, 3, 56, 1, 64, -1, -1, 0, -1},
     {"qwen2-window", "llama", MODEL_DECODER, 3, 3, 58, 0, 64, 1, 14, -1, -1},
 };
 

@@ -580,6 +580,97 @@ static void tensors(void **state) {
                       "kind: a model of plain is a decoder");
 }
 
+static void what_a_packed_encoder_says(void **state) {
+  const struct place *p = *state;
+  static const char *const values[][2] = {{"prenorm", "true"},
+                                          {"use_rms_norm", "true"},
+                                          {"parallel_block", "true"},
+                                          {"causal", "true"},
+                                          {"norm_mlp", "true"},
+                                          {"num_heads_kv", "1"},
+                                          {"num_experts", "8"},
+                                          {"moe_every_n_layers", "2"},
+                                          {"rotary_emb_fraction", "0.5"},
+                                          {"rotary_emb_interleaved", "true"},
+                                          {"rotary_emb_scale_base", "512"},
+                                          {"rotary_head_dim", "true"}};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    char config[64], message[96];
+    snprintf(config, sizeof config, "{\"%s\":%s}", values[i][0], values[i][1]);
+    snprintf(message, sizeof message, "config.json: %s: has an unsupported value", values[i][0]);
+    config_is_refused(p, "nomic-a", config, message);
+  }
+  config_is_refused(p, "nomic-a", "{\"activation_function\":\"glu\"}",
+                    "activation_function: \"glu\" is not a supported activation");
+  config_is_refused(p, "nomic-a", "{\"activation_function\":\"gelu\"}",
+                    "there is no tensor \"encoder.layers.0.mlp.fc1.weight\"");
+  config_is_refused(p, "nomic-ntk", "{\"n_head\":12}",
+                    "a base that follows the length of an item needs a head size above 2");
+  config_is_refused(p, "nomic-a", "{\"rotary_scaling_factor\":-1}",
+                    "rotary_scaling_factor: needs a number above 0, or null");
+  config_is_refused(p, "nomic-a", "{\"rotary_scaling_factor\":\"2\"}",
+                    "rotary_scaling_factor: needs a number above 0, or null");
+  config_is_refused(p, "nomic-a", "{\"rotary_scaling_factor\":2,\"max_trained_positions\":0}",
+                    "max_trained_positions: needs an integer from 1");
+  config_is_refused(p, "nomic-a", "{\"rope_scaling\":{\"type\":\"ntk\",\"factor\":2}}",
+                    "has an unsupported kind; supported: default, linear, llama3, dynamic");
+  config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}",
+                    "config.json: rope_scaling: \"dynamic\" is supported only in encoders");
+  config_is_refused(p, "gte-a", "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":0}}",
+                    "rope_scaling: factor: needs a number of at least 1");
+  config_is_refused(p, "gte-a",
+                    "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2},"
+                    "\"max_position_embeddings\":\"-\"}",
+                    "rope_scaling: dynamic requires max_position_embeddings");
+  config_is_refused(p, "gte-a", "{\"hidden_size\":\"-\"}",
+                    "rope_scaling: ntk requires hidden_size");
+  config_is_refused(p, "gte-a",
+                    "{\"rope_scaling\":{\"type\":\"ntk\",\"factor\":2,\"mixed_b\":0.5}}",
+                    "rope_scaling: mixed_b: only null is supported");
+  config_is_refused(p, "gte-a", "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2}}",
+                    "supported: default, linear, llama3, dynamic, ntk");
+  static const char *const gte[][2] = {{"pack_qkv", "false"},
+                                       {"layer_norm_type", "\"rms_norm\""},
+                                       {"position_embedding_type", "\"absolute\""},
+                                       {"logn_attention_scale", "true"}};
+  for (size_t i = 0; i < sizeof gte / sizeof *gte; i++) {
+    char config[64], message[96];
+    snprintf(config, sizeof config, "{\"%s\":%s}", gte[i][0], gte[i][1]);
+    snprintf(message, sizeof message, "config.json: %s: has an unsupported value", gte[i][0]);
+    config_is_refused(p, "gte-a", config, message);
+  }
+  static const char halves[] = "encoder.layer.1.mlp.up_gate_proj.weight";
+  tensors_are_refused(
+      p, "gte-a", &(struct whole_edit){.drop = halves, .add = halves, .rows = 71, .columns = 24},
+      "\"encoder.layer.1.mlp.up_gate_proj.weight\" has 71 rows, which cannot be divided into 2 "
+      "equal");
+  tensors_are_refused(
+      p, "gte-a", &(struct whole_edit){.drop = halves, .add = halves, .rows = 70, .columns = 24},
+      "\"encoder.layer.1.mlp.up_gate_proj.weight\" has 35 times 24 numbers here, not 36 times 24");
+  tensors_are_refused(p, "gte-a", &(struct whole_edit){.drop = halves},
+                      "there is no tensor \"encoder.layer.1.mlp.up_gate_proj.weight\"");
+  tensors_are_refused(p, "gte-a", &(struct whole_edit){.drop = "attention.qkv_proj.bias"},
+                      "there is no tensor \"encoder.layer.0.attention.qkv_proj.bias\"");
+  tensors_are_refused(
+      p, "gte-a", &(struct whole_edit){.add = "encoder.layer.1.mlp.up_gate_proj.bias", .rows = 72},
+      "there is no tensor \"encoder.layer.0.mlp.up_gate_proj.bias\"");
+  tensors_are_refused(p, "nomic-gelu",
+                      &(struct whole_edit){.drop = "encoder.layers.0.attn.Wqkv.bias"},
+                      "there is no tensor \"encoder.layers.0.attn.Wqkv.bias\"");
+  tensors_are_refused(p, "nomic-gelu",
+                      &(struct whole_edit){.drop = "encoder.layers.1.attn.Wqkv.bias"},
+                      "there is no tensor \"encoder.layers.1.attn.Wqkv.bias\"");
+  tensors_are_refused(
+      p, "nomic-a",
+      &(struct whole_edit){
+          .add = "embeddings.position_embeddings.weight", .rows = 64, .columns = 24},
+      "unexpected tensor \"embeddings.position_embeddings.weight\" in a nomic_bert");
+  tensors_are_refused(
+      p, "nomic-a",
+      &(struct whole_edit){.add = "encoder.layers.1.mlp.router.layer.weight", .rows = 8},
+      "unexpected tensor \"encoder.layers.1.mlp.router.layer.weight\" in a nomic_bert model");
+}
+
 /* A layer that is missing in the middle does not cut the model. */
 static void gaps(void **state) {
   const struct place *p = *state;
@@ -650,6 +741,7 @@ int main(void) {
       IN_PLACE(what_a_decoder_says),
       IN_PLACE(what_a_decoder_has),
       IN_PLACE(what_a_definition_cannot_change),
+      IN_PLACE(what_a_packed_encoder_says),
       IN_PLACE(tensors),
       IN_PLACE(gaps),
       IN_PLACE(what_answers_nothing),
