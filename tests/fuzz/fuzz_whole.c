@@ -17,7 +17,7 @@ static const char *const folders[] = {
     "t5-v11",   "bart-b",       "marian-a",     "torch-encoder-b",
     "d2l-a",    "vit-a",        "torch-post",   "marian-b",
     "mpnet-a",  "albert-inner", "electra-a",    "qwen2-bidirectional-window",
-    "gemma2-a", "gemma3-a"};
+    "gemma2-a", "gemma3-a",     "nomic-ntk",    "gte-a"};
 
 static void config_must_be_told(const struct error *e) {
   must(e->status == STATUS_CONFIG && e->detail[0]);

@@ -145,6 +145,18 @@ class Adapters(Case):
         self.both({"transformer": base, "adapter": self.adapter(made, fan_in_fan_out=True)},
                   {"transformer": self.copy("gpt2-b", tensors, "other")[0]}, self.GENERATE)
 
+    def test_packed_matrices(self):
+        """A matrix of queries, keys and values, or of both halves of a feed-forward, is one module."""
+        for golden, modules in (("gte-a", ["attention.qkv_proj", "mlp.up_gate_proj", "mlp.down_proj"]),
+                                ("nomic-a", ["attn.Wqkv", "mlp.fc12"])):
+            base, tensors = self.copy(golden)
+            layer = "encoder.layer.1." if golden == "gte-a" else "encoder.layers.1."
+            made = self.make(tensors, [layer + module for module in modules])
+            for compute in ("float32", "int8"):
+                about = self.both({"transformer": base, "adapter": self.adapter(made), "compute": compute},
+                                  {"transformer": self.copy(golden, tensors, "other")[0], "compute": compute}, self.ENCODE)
+                self.assertEqual(about["adapters"][0]["modules"], len(modules))
+
     def test_bfloat16(self):
         """A model in bfloat16 has float32 numbers where an adapter changes it, and keeps the others."""
         base, tensors = self.copy("llama-a")
