@@ -74,7 +74,8 @@ static void read_run_words(char **words, struct run_words *run, char **settings)
       [ASK_CLASSIFY] = "--classify", [ASK_CLASSIFY_TOKENS] = "--classify-tokens",
       [ASK_QUESTION] = "--question", [ASK_FILL] = "--fill",
       [ASK_SCORE] = "--score",       [ASK_GENERATE] = "--generate",
-      [ASK_TOKENIZE] = "--tokenize", [ASK_DETOKENIZE] = "--detokenize"};
+      [ASK_TOKENIZE] = "--tokenize", [ASK_DETOKENIZE] = "--detokenize",
+      [ASK_RENDER] = "--render"};
   struct command_run_asked *asked = &run->asked;
   while (*words) {
     const enum body_ask before = asked->terms.ask;

@@ -258,6 +258,7 @@ void whole_free(struct whole *w) {
   for (size_t i = 0; w->label && i < w->classes; i++) free(w->label[i]);
   free(w->label);
   tokenizer_free(w->tokenizer);
+  chat_free(w->chat);
   json_decref(w->adapters);
   json_decref(w->prompts);
   json_decref(w->prompt);

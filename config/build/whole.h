@@ -10,6 +10,7 @@
 #include "config/build/model.h"
 #include "config/describe/whole_settings.h"
 #include "config/describe/whole_source.h"
+#include "config/template/chat.h"
 #include "config/tokenizer/tokenizer.h"
 #include "core/stack/stack.h"
 
@@ -93,6 +94,7 @@ struct whole {
 
   struct tokenizer *tokenizer; /* NULL: the model takes tokens only */
   const char *tokenizer_file;  /* its name; static text */
+  struct chat *chat;           /* its chat template; NULL: none */
   int32_t *special;            /* [specials] tokens that have no weight of their own in texts */
   size_t specials;
   int64_t mask;    /* its token for a masked one; -1: none */

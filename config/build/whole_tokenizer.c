@@ -200,6 +200,34 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
   return e->status;
 }
 
+/* Finds the chat template of the tokenizer's folder, which `said`, the `chat_template` of the
+ * definition, the path of a file, replaces. */
+static enum status find_chat(struct whole *w, const struct whole_plan *p, const json_t *definition,
+                             const char *directory, struct error *e) {
+  const json_t *said = json_object_get(definition, "chat_template"),
+               *tokenizer = json_object_get(definition, "tokenizer");
+  if (said && !json_is_string(said))
+    return error_set(e, STATUS_CONFIG, "chat_template: needs the path of a file");
+  if (said && !w->tokenizer)
+    return error_set(e, STATUS_CONFIG, "chat_template: the model has no tokenizer");
+  if (!w->tokenizer || (!said && !tokenizer && p->source.builtin)) return STATUS_OK;
+  char *path = json_is_string(tokenizer) ? file_path(directory, json_string_value(tokenizer))
+               : p->source.file && !p->source.builtin ? strdup(checkpoint_path(p->source.file))
+                                                      : strdup(directory),
+       *folder = path && file_is_folder(path) ? strdup(path)
+                 : path                       ? file_folder(path)
+                                              : NULL,
+       *file = said ? file_path(directory, json_string_value(said)) : NULL;
+  if (!folder || (said && !file))
+    error_no_memory(e);
+  else
+    chat_find(folder, file, &w->chat, e);
+  free(path);
+  free(folder);
+  free(file);
+  return e->status == STATUS_CONFIG && said ? text_before(e, "chat_template: ") : e->status;
+}
+
 /* Lists the special tokens, which sparse embeddings leave out: the tokenizer's, or those that
  * config.json names. */
 static enum status list_special(struct whole *w, struct error *e) {
@@ -379,7 +407,7 @@ static enum status find_late(struct whole *w, const struct whole_plan *p, struct
 
 enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
                                  const json_t *definition, const char *directory, struct error *e) {
-  if (find_tokenizer(w, p, definition, directory, e) ||
+  if (find_tokenizer(w, p, definition, directory, e) || find_chat(w, p, definition, directory, e) ||
       find_prompts(w, p, json_object_get(definition, "prompt"), e))
     return e->status;
   if (p->source.weigher && list_special(w, e)) return e->status;

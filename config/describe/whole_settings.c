@@ -18,16 +18,20 @@ const char *const whole_task_names[] = {[WHOLE_HEAD_CLASSES] = "classify",
 
 enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
 
-static const char *const members[] = {
-    "transformer", "adapter",       "kind",         "layers",          "width",
-    "heads",       "kv_heads",      "head_size",    "feed_forward",    "vocabulary",
-    "encoder",     "decoder",       "norm",         "norm_kind",       "norm_eps",
-    "activation",  "gated",         "logit_score",  "positions",       "first_position",
-    "pad",         "max_positions", "begin",        "scale_embedding", "prompt",
-    "tie_output",  "end",           "forced_begin", "forced_end",      "weights",
-    "pool",        "normalize",     "classes",      "labels",          "task",
-    "function",    "generate",      "tokenizer",    "truncate",        "compute",
-    NULL};
+static const char *const members[] = {"transformer",   "adapter",        "kind",
+                                      "layers",        "width",          "heads",
+                                      "kv_heads",      "head_size",      "feed_forward",
+                                      "vocabulary",    "encoder",        "decoder",
+                                      "norm",          "norm_kind",      "norm_eps",
+                                      "activation",    "gated",          "logit_score",
+                                      "positions",     "first_position", "pad",
+                                      "max_positions", "begin",          "scale_embedding",
+                                      "prompt",        "tie_output",     "end",
+                                      "forced_begin",  "forced_end",     "weights",
+                                      "pool",          "normalize",      "classes",
+                                      "labels",        "task",           "function",
+                                      "generate",      "tokenizer",      "truncate",
+                                      "compute",       "chat_template",  NULL};
 
 static const struct {
   const char *name;

@@ -64,10 +64,10 @@ const char *text_file_name(const char *path) {
 }
 
 bool text_is_path_word(const char *word) {
-  static const char *const words[] = {"attention",       "heads",    "encode",     "classify",
-                                      "classify_tokens", "question", "fill",       "score",
-                                      "generate",        "tokenize", "detokenize", "layers",
-                                      "ready",           "infer",    "versions",   NULL};
+  static const char *const words[] = {
+      "attention", "heads",    "encode",   "classify",   "classify_tokens", "question", "fill",
+      "score",     "generate", "tokenize", "detokenize", "render",          "layers",   "ready",
+      "infer",     "versions", NULL};
   size_t i = 0;
   while (words[i] && strcmp(words[i], word) != 0) i++;
   return words[i];

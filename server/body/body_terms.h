@@ -20,7 +20,8 @@ enum body_ask {
   ASK_SCORE,
   ASK_GENERATE,
   ASK_TOKENIZE,
-  ASK_DETOKENIZE
+  ASK_DETOKENIZE,
+  ASK_RENDER
 };
 
 /* Returns whether the response has scores of classes, or of the ends of spans. */

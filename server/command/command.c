@@ -60,6 +60,7 @@ int command_help(const char *setting) {
         "  attend run MODEL --tokenize   turn text into token IDs\n"
         "  attend run MODEL --detokenize\n"
         "                                turn token IDs back into text\n"
+        "  attend run MODEL --render     render a conversation with the chat template\n"
         "  attend run MODEL --heads      measure the attention heads\n"
         "  attend run MODEL --binary     request and response are safetensors, not JSON\n"
         "  attend run MODEL --lines      each input line is a request (JSON Lines)\n"

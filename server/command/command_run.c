@@ -50,7 +50,8 @@ static bool is_served(const struct model *m, enum body_ask ask) {
                                         [ASK_SCORE] = "it cannot score",
                                         [ASK_GENERATE] = "it cannot generate",
                                         [ASK_TOKENIZE] = "it takes tokens alone",
-                                        [ASK_DETOKENIZE] = "it gives tokens alone"};
+                                        [ASK_DETOKENIZE] = "it gives tokens alone",
+                                        [ASK_RENDER] = "it cannot render conversations"};
   const enum route route = route_of_ask(ask);
   if (route_serves(route, m)) return true;
   const char *other = route_serves(route_of_ask(ASK_GENERATE), m)

@@ -31,7 +31,7 @@ enum status find_model_refuse(enum route route, const struct model *m, struct er
                      "the default model, %s, does not support this path. Available: POST %s, and "
                      "GET /v1/models/{model}",
                      m->name, list);
-  return error_set(e, STATUS_NOT_FOUND,
+  return error_set(e, route_refusal(route, m),
                    "the model %s (%s%s) does not support this path. Available: POST %s, and GET "
                    "/v1/models/{model}",
                    m->name, model_kind_name(m->kind), route_missing(route, m), list);

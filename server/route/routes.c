@@ -29,7 +29,8 @@ enum {
   MASKED = 64,         /* a masked language modeling head */
   TOKEN_CLASSES = 128, /* a classifier of tokens */
   QUESTIONS = 256,     /* a head that answers questions from a text */
-  WEIGHTS = 512        /* sparse embeddings */
+  WEIGHTS = 512,       /* sparse embeddings */
+  A_TEMPLATE = 1024    /* a chat template */
 };
 
 /* The settings that turn paths on. */
@@ -222,6 +223,7 @@ static bool needs(enum route route, unsigned what) { return table[route].needs &
 bool route_serves(enum route route, const struct model *m) {
   const struct whole *w = m->whole;
   if (needs(route, A_TOKENIZER) && !(w && w->tokenizer)) return false;
+  if (needs(route, A_TEMPLATE) && !(w && w->chat)) return false;
   const size_t classes = w ? whole_classes(w, WHOLE_HEAD_CLASSES) : 0;
   if (needs(route, CLASSES) && classes == 0) return false;
   if (needs(route, ONE_CLASS) && classes > 1) return false;
@@ -235,9 +237,15 @@ bool route_serves(enum route route, const struct model *m) {
   return table[route].kinds >> m->kind & 1;
 }
 
+enum status route_refusal(enum route route, const struct model *m) {
+  const enum status lacking = table[route].lacking;
+  return lacking && table[route].kinds >> m->kind & 1 ? lacking : STATUS_NOT_FOUND;
+}
+
 const char *route_missing(enum route route, const struct model *m) {
   const struct whole *w = m->whole;
   if (needs(route, A_TOKENIZER) && w && !w->tokenizer) return " without a tokenizer";
+  if (needs(route, A_TEMPLATE) && w) return " without a chat template";
   if (needs(route, ONE_CLASS) && w && whole_classes(w, WHOLE_HEAD_CLASSES) > 1)
     return " with several classes, where one is required";
   if (needs(route, VECTORS) && w) return " without token embeddings";

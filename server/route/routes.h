@@ -53,6 +53,7 @@ struct route_row {
   bool computed;          /* by the pool, of a POST; every other route takes GET and HEAD */
   unsigned kinds;         /* of models that have the path */
   unsigned needs;         /* other requirements on the model */
+  enum status lacking;    /* the error of a model that has not what it needs; 0: STATUS_NOT_FOUND */
   enum error_form errors;
   const char *task;              /* what a model that has the path can do; NULL: not listed */
   enum body_ask ask;             /* the kind of request, that is the work of the model */
@@ -128,6 +129,9 @@ enum route route_of_ask(enum body_ask ask);
 /* Whether the model supports this route, by its kind and its parts: logits, a classifier, a
  * tokenizer, token embeddings. */
 bool route_serves(enum route route, const struct model *m);
+
+/* The status of a request to a model that route_serves does not take. */
+enum status route_refusal(enum route route, const struct model *m);
 
 /* The part that a model lacks for a route which other models of its kind support: " without a
  * tokenizer"; or "". */

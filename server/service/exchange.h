@@ -147,7 +147,7 @@ struct exchange_work {
 
 /* The kinds of work (exchange_work.c): `plain` has nothing of its own (a layer, and token ids that
  * become text), `tokens` is of texts that become tokens, `pass` of one pass through a model. */
-extern const struct exchange_work exchange_plain, exchange_tokens, exchange_pass,
+extern const struct exchange_work exchange_plain, exchange_tokens, exchange_render, exchange_pass,
     exchange_generation, exchange_ablation;
 
 /* Chooses x->contract and x->work by x->terms, whose kind of request becomes that of the model. */

@@ -9,6 +9,7 @@
 #include "server/model/answer/stack_stream.h"
 #include "server/route/find_model.h"
 #include "server/service/exchange.h"
+#include "server/tokenize/render_body.h"
 #include "server/tokenize/tokenize_answer.h"
 
 /* Sets the form of the response. `why_json` is the error if Accept requires safetensors and the
@@ -138,6 +139,25 @@ static enum status finish_tokenize(struct exchange *x) {
                               &x->arena, &x->error);
 }
 
+/* --- render --- */
+
+static void begin_render(struct exchange *x) {
+  struct render_body *b = render_body_new(x->model->whole, &x->terms, &x->arena, &x->error);
+  x->fields = b;
+  x->body = b ? render_body_of(b) : NULL;
+}
+
+static enum status finish_render(struct exchange *x) {
+  struct tokenize_request *r = &x->request.tokenize;
+  enum answer_form form;
+  if (choose_form(x, false, "Accept excludes application/json, the only format of texts", &form) ||
+      render_body_finish(x->fields, r))
+    return x->error.status;
+  x->run = &r->run;
+  return render_answer_plan(&x->answer, x->model->name, r, x->service->limits.max_answer_bytes,
+                            &x->arena, &x->error);
+}
+
 /* --- the forms of other services: the body names the model --- */
 
 static void begin_dialect(struct exchange *x) {
@@ -185,6 +205,7 @@ static const struct exchange_contract stack = {begin_stack, finish_stack};
 static const struct exchange_contract generation = {begin_stack, finish_generation};
 static const struct exchange_contract ablation = {begin_stack, finish_ablation};
 static const struct exchange_contract tokens = {begin_tokenize, finish_tokenize};
+static const struct exchange_contract rendering = {begin_render, finish_render};
 static const struct exchange_contract dialect = {begin_dialect, finish_dialect};
 static const struct exchange_contract dialect_tokens = {begin_dialect, finish_dialect_tokens};
 
@@ -203,6 +224,7 @@ static const struct {
     [ASK_GENERATE] = {&generation, &dialect, &exchange_generation},
     [ASK_TOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},
     [ASK_DETOKENIZE] = {&tokens, &dialect_tokens, &exchange_plain},
+    [ASK_RENDER] = {&rendering, NULL, &exchange_render},
 };
 
 void exchange_choose(struct exchange *x) {

@@ -131,6 +131,19 @@ const char *tokenize_answer_texts(const struct tokenize_request *r, struct arena
   return text;
 }
 
+enum status render_answer_plan(struct answer *a, const char *model,
+                               const struct tokenize_request *r, size_t max_bytes,
+                               struct arena *arena, struct error *e) {
+  struct answer_content *content = arena_alloc(arena, 1, sizeof *content, e);
+  struct answer_section *section = arena_alloc(arena, 1 + TOKENIZE_SECTIONS, sizeof *section, e);
+  *a = (struct answer){.form = ANSWER_JSON};
+  if (e->status) return e->status;
+  *content = (struct answer_content){.model = model, .sections = 2, .section = section};
+  section[0] = answer_section_text("text", tokenize_answer_texts(r, arena, e));
+  if (e->status || tokenize_answer_sections(&r->texts, section + 1, arena, e)) return e->status;
+  return answer_plan(a, ANSWER_JSON, content, max_bytes, arena, e);
+}
+
 enum status tokenize_answer_plan(struct answer *a, const char *model,
                                  const struct tokenize_request *r, size_t max_bytes,
                                  struct arena *arena, struct error *e) {

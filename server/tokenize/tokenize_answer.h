@@ -32,4 +32,9 @@ enum status tokenize_answer_plan(struct answer *a, const char *model,
                                  const struct tokenize_request *r, size_t max_bytes,
                                  struct arena *arena, struct error *e);
 
+/* Plans the response with a rendered prompt: its `text` and `tokens`. */
+enum status render_answer_plan(struct answer *a, const char *model,
+                               const struct tokenize_request *r, size_t max_bytes,
+                               struct arena *arena, struct error *e);
+
 #endif

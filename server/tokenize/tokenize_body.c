@@ -159,6 +159,15 @@ enum status tokenize_cut_all(const struct contract_reading *r, const struct whol
   return tokenize_texts(&out->texts, w->tokenizer, r->texts, &ask, r->arena, r->e);
 }
 
+enum status tokenize_rendered(const struct contract_reading *r, const struct whole *w,
+                              const struct texts *texts, struct tokenize_request *out) {
+  const struct tokenize_ask ask = {.of_each = {.traced = true, .patience = r->patience},
+                                   .most_pairs = SIZE_MAX};
+  out->run.program = &no_program;
+  if (!texts) return r->e->status;
+  return tokenize_texts(&out->texts, w->tokenizer, texts, &ask, r->arena, r->e);
+}
+
 /* --- the end of the body --- */
 
 enum status tokenize_body_finish(struct tokenize_body *b, struct tokenize_request *out) {

@@ -16,7 +16,7 @@ struct tokenize_request {
   bool back;      /* tokens were detokenized: */
   bool alone;     /* one list of them, so that the response is one text */
   size_t items;
-  struct decoder_text *text;     /* [items] if `back` */
+  struct decoder_text *text;   /* [items] if `back` */
   struct tokenize_texts texts; /* if not `back` */
 };
 
@@ -26,6 +26,11 @@ enum status tokenize_cut_all(const struct contract_reading *r, const struct whol
                              size_t longest, struct tokenize_request *out);
 enum status tokenize_spell_all(const struct contract_reading *r, const struct whole *w,
                                bool special, struct tokenize_request *out);
+
+/* Tokenizes the prompt that a chat template made, which has all its special tokens: none is added.
+ * Returns the status of r->e. `texts` is NULL after a failure. */
+enum status tokenize_rendered(const struct contract_reading *r, const struct whole *w,
+                              const struct texts *texts, struct tokenize_request *out);
 
 /* A contract's plan_cost of detokenizing. */
 uint64_t tokenize_spell_cost(const struct contract_reading *r);

@@ -20,7 +20,7 @@ EXAMPLES = {
         teiPing v2Server v2Live v2Ready v2Models v2Model v2ModelVersion v2ModelReady v2ModelReadyVersion v2Infer v2InferVersion""",
     "attend.json": "generate beam_search",
     "tasks.json": """embed teiEmbeddings complete rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify classifyTokens answerQuestion fill score generate
-        tokenize detokenize teiRoot teiEmbed teiEmbedAll teiEmbedSparse teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
+        tokenize detokenize render teiRoot teiEmbed teiEmbedAll teiEmbedSparse teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
 # These differ between runs, releases and processors. Random ids differ, too.
 VOLATILE = ("created", "version", "bytes", "engine", "tokenization_workers")
 WITHOUT_EXAMPLE = ("openapi",)  # its response is JSON, but the document would contain itself
@@ -726,8 +726,8 @@ class OpenApi(Case):
                             # no model of this server can classify, fill, score or generate, and none has a tokenizer
                             wants_more = path.startswith("/v1/models/") and path.endswith((
                                 "/classify", "/classify_tokens", "/question", "/fill", "/score", "/generate", "tokenize")) or path == "/v1/completions"
-                            # these name no model here
-                            asks_none = path in ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity", "/embed_sparse",
+                            # these name no model here, or one without a chat template
+                            asks_none = path.endswith("/render") or path in ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity", "/embed_sparse",
                                                  "/tokenize", "/decode")
                             self.assertEqual(answer.status, 404 if wants_more else 400 if asks_none else 200)
                             continue
