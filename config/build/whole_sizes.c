@@ -192,11 +192,12 @@ static enum status set_self(const struct whole_sizing *z, struct error *e) {
   s->position_reach = d->reach;
   s->position_keys = d->span && d->keys;
   s->position_queries = d->span && d->queries;
-  if (w->kind->rope_stretch.trained > 0 && s->head_size <= 2)
-    return error_set(e, STATUS_CONFIG,
-                     "positions: a base that follows the length of an item needs a head size above "
-                     "2, not %zu",
-                     s->head_size);
+  for (unsigned i = 0; i < STACK_KINDS; i++)
+    if (w->kind[i].rope_stretch.trained > 0 && s->head_size <= 2)
+      return error_set(e, STATUS_CONFIG,
+                       "positions: a base that follows the length of an item needs a head size "
+                       "above 2, not %zu",
+                       s->head_size);
   if (!(z->stack->places & WHOLE_PLACES_RELATIVE)) {
     drop_table(z, WHOLE_RELATIVE);
     return STATUS_OK;
