@@ -13,6 +13,7 @@ from pairs import activate
 from support import FolderCase, Server
 from test_fill import LEVELS, softmax
 
+NOMIC = "nomic-a", "nomic-ntk", "nomic-gelu"
 TEXTS = [[1, 2, 3], list(range(4, 41)), [7], [49, 0, 49, 5, 8, 13, 21]]
 
 
@@ -47,6 +48,8 @@ class Packed(FolderCase):
             config={"architectures": ["NomicBertForMaskedLM"]})
         for compute in ("int8", "int8-block"):
             cls.models[compute] = dict(cls.models["base"], compute=compute)
+            cls.models.update({f"{name}-{compute}": dict(golden.definition(name), compute=compute) for name in NOMIC})
+        cls.models.update({name: golden.definition(name) for name in NOMIC})
         return Server({"models": cls.models})
 
     def ask(self, server, model, path, **request):
@@ -63,6 +66,25 @@ class Packed(FolderCase):
                     for tokens, rows in zip(TEXTS, got):
                         numpy.testing.assert_allclose(rows, one.hidden(tokens), 1e-4, 1e-4)
                     self.assertEqual([self.ask(server, name, "encode", tokens=item) for item in TEXTS], got)
+
+    def test_nomic_at_every_level(self):
+        """The numbers are those of the published code; company changes no bit, above and below the trained length."""
+        for level in LEVELS:
+            server = self.server if level is None else Server({"models": self.models}, env={"ATTEND_CPU": level})
+            if server is not self.server:
+                self.addCleanup(server.kill)
+            for name in NOMIC:
+                cases = [case for model, case in golden.cases("encode") if model == name]
+                tokens = [item for case in cases for item in case["tokens"]]
+                right = [rows for case in cases for rows in case["expected"]["last_hidden_state"]]
+                for compute in ("", "-int8", "-int8-block"):
+                    with self.subTest(level=level, model=name + compute):
+                        got = self.ask(server, name + compute, "encode", tokens=tokens)
+                        self.assertEqual([self.ask(server, name + compute, "encode", tokens=item) for item in tokens], got)
+                        for mine, rows in zip(got, right):
+                            self.assertLess(numpy.abs(numpy.subtract(mine, rows)).mean(), 0.06)
+                            if not compute:
+                                numpy.testing.assert_allclose(mine, rows, 1e-4, 1e-4)
 
     def test_positions_beyond_those_that_a_model_was_trained_for(self):
         problem = self.problem(self.server.post("/v1/models/dynamic/encode", {"tokens": [list(range(49))]}), 400,
