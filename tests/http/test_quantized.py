@@ -50,3 +50,19 @@ class Quantized(ServerCase):
             with self.subTest(model=name, case=case["name"]):
                 self.are_near(name, self.errors("score", name, request, "log_probabilities",
                                                 case["expected"]["log_probabilities"]))
+
+    def test_a_score_is_what_was_generated(self):
+        """The log probabilities of generated tokens, step by step and of each hypothesis, bit for bit."""
+        for name, case in golden.cases("generate", source=False):
+            for mode in MOST:
+                path = f"/v1/models/{name}-{mode}/"
+                request = {"tokens": case["tokens"], "max_tokens": case["max_tokens"]}
+                with self.subTest(model=name, case=case["name"], mode=mode):
+                    for more in {}, {"beams": 3, "returns": 3}:
+                        found = self.ok(self.server.post(path + "generate", request | more))["sequences"]
+                        for text, sequences in zip(case["tokens"], found, strict=True):
+                            targets = [sequence["tokens"] for sequence in sequences]
+                            scored = self.ok(self.server.post(path + "score", {
+                                "tokens": [text] * len(targets), "targets": targets}))
+                            self.assertEqual(scored["log_probabilities"],
+                                             [sequence["log_probabilities"] for sequence in sequences])
