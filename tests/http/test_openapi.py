@@ -45,7 +45,7 @@ WORDS = {"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a":
 def path_of(template):
     """A path with the names that it needs."""
     model = ("words" if "tokenize" in template else "tags" if "/classify_tokens" in template else "reads" if "/question" in template else "sorts" if "/classify" in template else
-             "whole" if "/encode" in template or "{layer}" in template else "demo")
+             "whole" if "/encode" in template or "/render" in template or "{layer}" in template else "demo")
     return template.replace("{model}", model).replace("{layer}", "encoder.0.self").replace("{slug}", "invalid-json")
 
 
