@@ -83,8 +83,9 @@ static enum status check_used_tokens(const struct whole_plan *p, const json_t *d
 
 enum status whole_plan_from_source(struct whole_plan *p, const json_t *definition,
                                    struct error *e) {
-  const struct whole_documents documents = {p->source.config, p->source.generation,
-                                            p->source.fixed ? "static" : NULL};
+  const struct whole_documents documents = {
+      p->source.config, p->source.generation, p->source.fixed ? "static" : NULL,
+      json_string_value(json_object_get(definition, "tower"))};
   if (whole_translate(&p->words, &documents, &p->notes, e)) return whole_plan_blame(p, e);
   if (whole_words_override(&p->words, definition, &p->notes, e) ||
       whole_settings_read(&p->said, p->words.words, e))

@@ -270,7 +270,8 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   struct stack_form *f = &z->stack->form;
   if (check_choices(z, e)) return e->status;
   f->name = whole_settings_side(whole_plan_side(z->p, z->stack));
-  f->causal = whole_plan_side(z->p, z->stack) == WHOLE_DECODER;
+  const bool decodes = whole_plan_side(z->p, z->stack) == WHOLE_DECODER;
+  f->causal = decodes || family->looks_back;
   f->norm = s->rms == TOGGLE_ON ? NORM_RMS : family->norm;
   if (check_shift(z, e)) return e->status;
   f->place = s->pre == TOGGLE_ON ? NORM_PRE : family->place;
@@ -285,7 +286,7 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
   const bool headed = z->stack->part[WHOLE_HEAD].found;
   const struct whole_masked *masked = z->p->masked;
   f->output.tied =
-      (f->causal || masked) && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF &&
+      (decodes || masked) && f->embedding.tokens > 0 && !headed && s->tie_output != TOGGLE_OFF &&
       !z->stack->part[WHOLE_CLASSES].found; /* a classifier replaces the language modeling head */
   /* The transform maps rows to the width of the embeddings, which a tied matrix needs. */
   if (z->stack->part[WHOLE_TRANSFORM].found) f->output.width = stack_form_embedded(f);
@@ -388,7 +389,15 @@ static enum status set_pooling(const struct whole_sizing *z, struct error *e) {
     return error_set(e, STATUS_CONFIG,
                      "pool: \"multi_vector\" requires colbert_linear or a dense layer for token "
                      "embeddings, which the model does not have");
-  if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found)
+  if (z->stack->family->ends) {
+    const struct whole_tokens *t = &p->said.token;
+    if (t->ends != 1 || t->end[0] > INT32_MAX)
+      return error_set(e, STATUS_CONFIG, "end: the pooler of this model needs one token");
+    /* Configurations with 2 are older than the key: they mean the greatest token. */
+    f->pooling.ends = true;
+    f->pooling.end = t->end[0] == 2 ? -1 : (int32_t)t->end[0];
+  }
+  if (p->pool == STACK_POOL_POOLER && !z->stack->part[WHOLE_POOLER].found && !f->pooling.ends)
     return error_set(e, STATUS_CONFIG, "pool: the model has no pooler");
   const struct layout_matrix *own = &z->stack->part[WHOLE_DENSE];
   /* Published code pools after this dense layer: before or after a linear layer gives the same. */

@@ -18,20 +18,49 @@ const char *const whole_task_names[] = {[WHOLE_HEAD_CLASSES] = "classify",
 
 enum { SIZE_MOST = 1 << 20, LAYERS_MOST = DEFINITION_LAYER_MAX + 1, TOKENS_MOST = 1 << 24 };
 
-static const char *const members[] = {"transformer",   "adapter",        "kind",
-                                      "layers",        "width",          "heads",
-                                      "kv_heads",      "head_size",      "feed_forward",
-                                      "vocabulary",    "encoder",        "decoder",
-                                      "norm",          "norm_kind",      "norm_eps",
-                                      "activation",    "gated",          "logit_score",
-                                      "positions",     "first_position", "pad",
-                                      "max_positions", "begin",          "scale_embedding",
-                                      "prompt",        "tie_output",     "end",
-                                      "forced_begin",  "forced_end",     "weights",
-                                      "pool",          "normalize",      "classes",
-                                      "labels",        "task",           "function",
-                                      "generate",      "tokenizer",      "truncate",
-                                      "compute",       "chat_template",  NULL};
+static const char *const members[] = {"transformer",
+                                      "adapter",
+                                      "tower",
+                                      "kind",
+                                      "layers",
+                                      "width",
+                                      "heads",
+                                      "kv_heads",
+                                      "head_size",
+                                      "feed_forward",
+                                      "vocabulary",
+                                      "encoder",
+                                      "decoder",
+                                      "norm",
+                                      "norm_kind",
+                                      "norm_eps",
+                                      "activation",
+                                      "gated",
+                                      "logit_score",
+                                      "positions",
+                                      "first_position",
+                                      "pad",
+                                      "max_positions",
+                                      "begin",
+                                      "scale_embedding",
+                                      "prompt",
+                                      "tie_output",
+                                      "end",
+                                      "forced_begin",
+                                      "forced_end",
+                                      "weights",
+                                      "pool",
+                                      "normalize",
+                                      "classes",
+                                      "labels",
+                                      "task",
+                                      "function",
+                                      "generate",
+                                      "tokenizer",
+                                      "truncate",
+                                      "compute",
+                                      "chat_template",
+                                      NULL};
 
 static const struct {
   const char *name;
@@ -251,6 +280,8 @@ enum status whole_settings_read(struct whole_settings *s, const json_t *json, st
   definition_value_count(json, "first_position", 0, SIZE_MOST, &s->first_position, e);
   definition_value_count(json, "max_positions", 1, TOKENS_MOST, &s->max_positions, e);
 
+  static const char *const towers[] = {"text", "vision", NULL};
+  read_word(json, "tower", towers, e);
   const int pool = read_word(json, "pool", stack_pool_names, e);
   s->has_pool = pool >= 0;
   if (pool >= 0) s->pool = (enum stack_pool)pool;

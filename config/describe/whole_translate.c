@@ -2,6 +2,7 @@
  * translation continues: it is not used then. */
 #include "config/describe/whole_translate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "config/describe/guard_value.h"
@@ -215,6 +216,7 @@ static void translate(struct whole_translation *t) {
   put_activation(t);
   if (keys->head_activation) read_head_activation(t);
   if (t->family->gated) put(t, "gated", NULL, json_true());
+  if (t->family->ends) put(t, "pool", NULL, json_string("pooler"));
   if (t->family->decodes && t->family->rotary) read_direction(t);
   t->w->positions = whole_translation_count(t, keys->positions, 1, 0);
   if (t->family->rotary) whole_layers_read(t);
@@ -267,17 +269,27 @@ static void translate(struct whole_translation *t) {
   if (t->w->apart) t->w->target_vocabulary = whole_translation_count(t, "decoder_vocab_size", 1, 0);
 }
 
+/* The member of config.json about a tower. Older files also have "text_config_dict", whose values
+ * and defaults override those of "text_config". */
+static const json_t *tower_of(const json_t *config, const char *key) {
+  char older[40];
+  snprintf(older, sizeof older, "%s_dict", key);
+  const json_t *dict = json_object_get(config, older);
+  return json_is_object(dict) ? dict : json_object_get(config, key);
+}
+
 enum status whole_translate(struct whole_words *w, const struct whole_documents *of,
                             struct notes *n, struct error *e) {
-  if (whole_words_init(w, e) || !(of->config || of->type)) return e->status;
+  if (whole_words_init(w, e)) return e->status;
+  if (!of->config && !of->type)
+    return of->tower ? error_set(e, STATUS_CONFIG, "tower: requires a config.json") : STATUS_OK;
   const char *name =
       of->type ? of->type : json_string_value(json_object_get(of->config, "model_type"));
   if (!name)
     return error_set(e, STATUS_CONFIG,
                      "config.json: no model_type; for a custom model set it to \"transformer\"");
-  w->type =
-      whole_type_find(name,
-                      json_string_value(json_object_get(of->config, "position_embedding_type")));
+  const json_t *positions = json_object_get(of->config, "position_embedding_type");
+  w->type = whole_type_find(name, of->tower ? of->tower : json_string_value(positions));
   if (!w->type) {
     char known[400];
     whole_type_list(known, sizeof known);
@@ -286,11 +298,13 @@ enum status whole_translate(struct whole_words *w, const struct whole_documents 
   }
   if (!w->type->family)
     return error_set(e, STATUS_CONFIG, "config.json: model_type: %s %s", name, w->type->why);
+  if (of->tower && !w->type->tower)
+    return error_set(e, STATUS_CONFIG, "tower: a model of model_type %s has only one", name);
   const struct whole_family *family = whole_family_find(w->type->family);
   must(family != NULL);
   if (!family->keys) return whole_words_copy(w, of->config, e);
 
-  const json_t *tower = w->type->tower ? json_object_get(of->config, w->type->tower) : NULL;
+  const json_t *tower = w->type->tower ? tower_of(of->config, w->type->tower) : NULL;
   struct whole_settings read;
   translate(&(struct whole_translation){.w = w,
                                         .of = of,

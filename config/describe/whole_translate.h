@@ -9,6 +9,7 @@ struct whole_documents {
   const json_t *config;     /* config.json */
   const json_t *generation; /* generation_config.json, whose tokens override those of config.json */
   const char *type;         /* replaces the model_type of config.json; or NULL */
+  const char *tower;        /* "text" or "vision", of a model that has both; NULL: not given */
 };
 
 /* Makes the words of a model. Keys about generation that have no effect here are noted.

@@ -377,6 +377,36 @@ const struct whole_family whole_family_clip = {
     .rows_only = true,
     .place = NORM_PRE,
 };
+static const struct whole_keys clip_text_keys = {.own = {"num_hidden_layers", "num_attention_heads",
+                                                         "intermediate_size"},
+                                                 .width = "hidden_size",
+                                                 .vocabulary = "vocab_size",
+                                                 .positions = "max_position_embeddings",
+                                                 .epsilon = "layer_norm_eps",
+                                                 .activation = "hidden_act"};
+static const struct whole_family clip_text = {
+    .name = "clip_text",
+    .layer = "text_model.encoder.layers.{i}.",
+    .self = "self_attn.",
+    .stem =
+        {"q_proj", "k_proj", "v_proj", "out_proj",
+         "mlp.fc1", [WHOLE_DOWN] = "mlp.fc2", [WHOLE_NORM_SELF] = "layer_norm1",
+         [WHOLE_NORM_FORWARD] = "layer_norm2", [WHOLE_NORM_LAST] = "text_model.final_layer_norm",
+         [WHOLE_POSITION] = "text_model.embeddings.position_embedding",
+         [WHOLE_DENSE] = "text_projection"},
+    .table = {"text_model.embeddings.token_embedding"},
+    .scope = {"text_model.", "text_projection."},
+    .ignored = {"text_model.embeddings.position_ids"},
+    .keys = &clip_text_keys,
+    .bias = WHOLE_BIAS_ALWAYS,
+    .unbiased = 1ULL << WHOLE_DENSE,
+    .lasting = true,
+    .aside = true,
+    .looks_back = true,
+    .ends = true,
+    .place = NORM_PRE,
+    .positions = POSITIONS_LEARNED,
+};
 /* Static embeddings: of sentence-transformers, and of model2vec, whose name has no end. */
 static const struct whole_family fixed = {
     .name = "static",
@@ -399,6 +429,7 @@ const struct whole_family *const whole_families_encoders[] = {
     &distilbert,
     &whole_family_vit,
     &whole_family_clip,
+    &clip_text,
     &fixed,
     NULL,
 };

@@ -140,6 +140,8 @@ struct whole_family {
   bool shared;       /* layers of a group have the same parameters */
   bool relative;     /* positions are a table of distances; that of layer 0 is for all */
   bool alibi;        /* positions are ALiBi */
+  bool looks_back;   /* an encoder whose rows attend only to earlier ones and themselves */
+  bool ends;         /* its pooler is the row of the end token: see struct stack_pooling */
   bool bare_zero;    /* layer 0 has no norm before its attention */
   bool row_heads;    /* the layers of a classifier are also those of other heads, before each row */
   bool disentangled; /* config.json says which positions there are, disentangled ones among them */

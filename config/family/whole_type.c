@@ -26,6 +26,9 @@
 #define GTE                                                                                 \
   .family = "gte", .heads = 12, .rope_base = 10000, .epsilon = 1e-12, .activation = "gelu", \
   .pad = 0, .begin = -1, .end = -1, .forced_end = -1
+#define CLIP_TEXT                                                                           \
+  .family = "clip_text", .heads = 8, .epsilon = 1e-5, .activation = "quick_gelu", .pad = 1, \
+  .begin = 49406, .end = 49407, .forced_end = -1
 #define OTHER .why = "is not supported: it computes something else than similar models"
 
 static const struct whole_type types[] = {
@@ -227,6 +230,8 @@ static const struct whole_type types[] = {
      .epsilon = 1e-12,
      .activation = "gelu",
      NO_TOKENS},
+    {.name = "clip", .variant = "text", .tower = "text_config", CLIP_TEXT},
+    {.name = "clip_text_model", CLIP_TEXT},
     {.name = "clip",
      .family = "clip",
      .tower = "vision_config",

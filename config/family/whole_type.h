@@ -9,8 +9,8 @@
 /* A model_type of config.json, and the defaults of Hugging Face transformers for missing keys. */
 struct whole_type {
   const char *name;
-  const char *variant; /* what position_embedding_type says if there are several rows of the name;
-                          NULL: anything else */
+  const char *variant; /* what position_embedding_type, or `tower` of a definition, says if there
+                          are several rows of the name; NULL: anything else */
   const char *family;  /* NULL: not supported; `why` has the reason */
   const char *tower;   /* the member of config.json about the model; NULL: the whole document */
   const char *within;  /* a part of the prefix of its tensors; NULL: the prefix may be any */

@@ -37,7 +37,7 @@ class Quantized(ServerCase):
 
     def test_outputs(self):
         for name, case in golden.cases("encode"):
-            request = {key: case[key] for key in ("tokens", "token_types") if key in case}
+            request = {"pool": "none", **{key: case[key] for key in ("tokens", "token_types") if key in case}}
             if "input_hidden_states" in case:
                 request["embeddings"] = case["input_hidden_states"]
             with self.subTest(model=name, case=case["name"]):

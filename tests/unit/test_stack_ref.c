@@ -288,6 +288,7 @@ static void golden_models_are_answered(void **unused) {
                                         "deberta-v2-c2p",
                                         "jina-v3-a",
                                         "jina-bert-a",
+                                        "clip-text-a",
                                         "modernbert-a",
                                         "modernbert-b",
                                         "gte-a",

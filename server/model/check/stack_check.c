@@ -129,6 +129,8 @@ static enum status set_outputs(struct stack_check *k) {
   const size_t pooled_size = several ? stack_form_dense(f) : stack_form_pooled(f);
   if (v->pool == STACK_POOL_POOLER && !stack_has_pooler(k->main->stack))
     return refuse_output(k, STACK_V2_POOLER_OUTPUT, "/pool", "this model has no pooler");
+  if (v->pool == STACK_POOL_POOLER && f->pooling.ends && k->field != STACK_FIELD_TOKENS)
+    return error_at(k->e, "/pool", "the pooler of this model requires tokens, not embeddings");
   if (sparse && !stack_has_sparse(k->main->stack))
     return error_at(k->e, "/pool",
                     "this model has neither a masked language modeling head nor sparse_linear: its "
