@@ -13,11 +13,12 @@
 enum { NUMBERS_MOST = 100000 };
 
 static const char *const folders[] = {
-    "bert-b",   "roberta-b",    "distilbert-b", "t5-b",
-    "t5-v11",   "bart-b",       "marian-a",     "torch-encoder-b",
-    "d2l-a",    "vit-a",        "torch-post",   "marian-b",
-    "mpnet-a",  "albert-inner", "electra-a",    "qwen2-bidirectional-window",
-    "gemma2-a", "gemma3-a",     "nomic-ntk",    "gte-a"};
+    "bert-b",         "roberta-b",    "distilbert-b", "t5-b",
+    "t5-v11",         "bart-b",       "marian-a",     "torch-encoder-b",
+    "d2l-a",          "vit-a",        "torch-post",   "marian-b",
+    "mpnet-a",        "albert-inner", "electra-a",    "qwen2-bidirectional-window",
+    "gemma2-a",       "gemma3-a",     "nomic-ntk",    "gte-a",
+    "modernbert-cls", "smollm3-a"};
 
 static void config_must_be_told(const struct error *e) {
   must(e->status == STATUS_CONFIG && e->detail[0]);
