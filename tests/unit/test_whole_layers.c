@@ -44,6 +44,10 @@ static void layers_may_lack_rotary_positions(void **state) {
   for (size_t i = 0; i < 4; i++)
     assert_true(m->whole->part[i].model.shape.rope_base == (i == 3 ? 0 : 2000000));
   model_free(m);
+  whole_place_config(p, "smollm3-a", "{\"bos_token_id\":null}"); /* as published */
+  m = whole_place_load(p, "");
+  assert_true(m->whole->token.begin < 0 && whole_can_generate(m->whole));
+  model_free(m);
 }
 
 /* A layer of modernbert-a. */
@@ -157,11 +161,15 @@ static void what_a_file_may_not_say_of_layers(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     config_is_refused(p, "modernbert-a", cases[i][0], cases[i][1]);
   /* These have no effect. */
-  whole_place_config(p, "modernbert-a",
-                     "{\"deterministic_flash_attn\":true,\"reference_compile\":true,"
-                     "\"sparse_prediction\":true,\"sparse_pred_ignore_index\":-100,"
-                     "\"repad_logits_with_grad\":true,\"position_embedding_type\":\"sans_pos\","
-                     "\"rope_scaling\":null,\"sliding_window\":null,\"classifier_dropout\":0.1}");
+  whole_place_config(
+      p, "modernbert-a",
+      "{\"deterministic_flash_attn\":true,\"reference_compile\":true,"
+      "\"sparse_prediction\":true,\"sparse_pred_ignore_index\":-100,"
+      "\"repad_logits_with_grad\":true,\"position_embedding_type\":\"sans_pos\","
+      "\"rope_scaling\":null,\"sliding_window\":null,\"classifier_dropout\":0.1,"
+      "\"layer_norm_eps\":1e-05,\"gradient_checkpointing\":false,\"mask_token_id\":4,"
+      "\"unk_token_id\":3,\"initializer_cutoff_factor\":2.0,\"embedding_dropout\":0.1,"
+      "\"global_rope_theta\":160000,\"local_rope_theta\":160000}");
   model_free(whole_place_load(p, ""));
 }
 
