@@ -615,6 +615,27 @@ static void layers_may_share_parameters(void **state) {
   model_free(m);
 }
 
+/* Published folders: keys that change nothing, a table of positions that is not used, and of files
+ * that transformers wrote the size of a head. */
+static void published_debertas_are_taken(void **state) {
+  const struct place *p = *state;
+  whole_place_tensors(p, "deberta-v3-a",
+                      &(struct whole_edit){.add = "embeddings.position_embeddings.weight",
+                                           .rows = 64,
+                                           .columns = 24});
+  whole_place_config(p, "deberta-v3-a",
+                     "{\"legacy\":true,\"attention_head_size\":8,\"conv_kernel_size\":0,"
+                     "\"pos_att_type\":\"C2P | p2c\",\"max_relative_positions\":0}");
+  struct model *m = whole_place_load(p, "");
+  const struct layer_shape *s = &m->whole->part[0].model.shape;
+  assert_true(s->position_keys && s->position_queries);
+  assert_int_equal(s->position_span, 8);
+  assert_int_equal(s->position_reach, 64);
+  assert_int_equal(m->whole->aside, 1);
+  check_answers(m, "deberta-v3-a");
+  model_free(m);
+}
+
 /* A table of distances counts where nothing else is said; else it is left aside. */
 static void stored_distances_count(void **state) {
   const struct place *p = *state;
@@ -794,6 +815,7 @@ int main(void) {
       IN_PLACE(a_file_says_how_to_go_on),
       IN_PLACE(stored_positions_count),
       IN_PLACE(layers_may_share_parameters),
+      IN_PLACE(published_debertas_are_taken),
       IN_PLACE(stored_distances_count),
       IN_PLACE(kin_of_bart),
       IN_PLACE(whisper),
