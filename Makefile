@@ -50,12 +50,15 @@ CFLAGS_PKGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS        := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 TEST_LIBS   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
+# Under asan, programs that compute spend nearly all of their time in the products of these files. -O2 makes them
+# twice as fast, for half a minute more of the compiler.
+LOOPS_ASAN := $(if $(filter asan,$(MODE)),-O2)
 # Files of one instruction set; elsewhere they compile to nothing.
 ifeq ($(shell uname -m),x86_64)
 LOOPS_AVX2   := -mavx2 -mfma -mf16c $(KERNEL)
 LOOPS_AVX512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx2 -mfma -mf16c -mprefer-vector-width=512 $(KERNEL)
-CFLAGS_core_kernel_loops_kernel_avx2           := $(LOOPS_AVX2)
-CFLAGS_core_kernel_loops_kernel_avx512         := $(LOOPS_AVX512)
+CFLAGS_core_kernel_loops_kernel_avx2           := $(LOOPS_AVX2) $(LOOPS_ASAN)
+CFLAGS_core_kernel_loops_kernel_avx512         := $(LOOPS_AVX512) $(LOOPS_ASAN)
 CFLAGS_core_kernel_loops_kernel_uniform_avx2   := $(LOOPS_AVX2)
 CFLAGS_core_kernel_loops_kernel_uniform_avx512 := $(LOOPS_AVX512)
 CFLAGS_core_kernel_bytes_bytes_avx2       := $(LOOPS_AVX2)
