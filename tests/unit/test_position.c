@@ -469,7 +469,10 @@ static void debertas_rows_are_right(void **unused) {
 /* A product of a position counts in the bound on scores, and in the trace. */
 static void positions_beyond_float_are_told(void **unused) {
   (void)unused;
-  static const float table[] = {0, 3e38f}, one[] = {1, 1, 1, 1}, four[] = {4, 4, 4, 4};
+  enum { ROWS = 12 }; /* more than are read in place */
+  static const float table[] = {0, 3e38f};
+  static float one[ROWS], four[ROWS];
+  for (size_t i = 0; i < ROWS; i++) one[i] = 1, four[i] = 4;
   struct error e = {0};
   uint64_t state = 3;
   struct bench b = {.l = {.shape = plain_shape(1, 1)}};
@@ -480,7 +483,7 @@ static void positions_beyond_float_are_told(void **unused) {
   b.l.matrix[ROLE_POSITION_KEY].weight = b.l.matrix[ROLE_POSITION_QUERY].weight = one;
   b.l.layer = layer_new(&b.l.shape, b.l.matrix, GEMM_PACKED, &e);
   assert_non_null(b.l.layer);
-  b.c = plain_call(&b.l, &state, 1, 4, 4, WEIGHTS_NONE, &b.a);
+  b.c = plain_call(&b.l, &state, 1, ROWS, ROWS, WEIGHTS_NONE, &b.a);
   b.c->call.keys = one;
   b.c->call.queries = one;
   assert_int_equal(run(&b), STATUS_OK);
