@@ -13,7 +13,7 @@ import unittest
 
 import golden
 import wholes
-from support import JSON_TYPE, PATIENCE, Server, ServerCase, attend, f32, flat, wait_until
+from support import JSON_TYPE, MODE, PATIENCE, Server, ServerCase, attend, f32, flat, wait_until
 from test_generate import events_of
 
 RANDOM = {"transformer": {"random": {"seed": 1}}, "kind": "decoder", "layers": 3, "width": 32,
@@ -168,11 +168,12 @@ class Numbers(Case):
                                               "attentions": ["decoder.-1.self"]}))
 
     def test_a_large_one(self):
-        """Several workers, rows in tiles."""
+        """Several workers, rows in tiles. Under a sanitizer the heads of one layer: those of three take minutes."""
         chance = random.Random(5)
+        layers = (0, 3, 7) if MODE == "release" else (3,)
         request = {"tokens": [[chance.randrange(500) for _ in range(n)] for n in (150, 3, 40)],
                    "targets": [[chance.randrange(500) for _ in range(n)] for n in (5, 30, 1)],
-                   "attentions": ["decoder.0.self", "decoder.3.self", "decoder.7.self"]}
+                   "attentions": [f"decoder.{layer}.self" for layer in layers]}
         self.check_scores("large", request, chance, 8)
 
     def test_beside_others(self):
