@@ -2,11 +2,10 @@
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 
 from folders import write_folder
-from support import BIN, Case, Server
+from support import Case, Server, attend
 
 WORDS = ["<s>", "</s>", "[UNK]", "user", "assistant", "hello", "you", ":"]
 PLAIN = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }} {% endfor %}" \
@@ -112,15 +111,16 @@ class Render(Case):
             config = os.path.join(path, "config")
             with open(config, "w", encoding="utf-8") as file:
                 json.dump({"models": {"m": {"transformer": path, "chat_template": value}}}, file)
-            ran = subprocess.run([BIN, "check", "--config", config], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            self.assertEqual(ran.returncode, 2)
-            self.assertIn(said, ran.stderr)
+            status, _, error = attend("check", "--config", config)
+            self.assertEqual(status, 2)
+            self.assertIn(said, error)
 
     def test_the_command(self):
         path = self.folder(PLAIN)
         config = os.path.join(path, "config")
         with open(config, "w", encoding="utf-8") as file:
             json.dump({"models": {"m": {"transformer": path}}}, file)
-        ran = subprocess.run([BIN, "run", "m", "--render", "--config", config], input=json.dumps({"messages": HELLO}),
-                             stdout=subprocess.PIPE, text=True, check=True)
-        self.assertEqual(json.loads(ran.stdout)["text"], "<s>user: hello ")
+        status, answer, error = attend("run", "m", "--render", "--config", config,
+                                       data=json.dumps({"messages": HELLO}).encode())
+        self.assertEqual((status, error), (0, ""))
+        self.assertEqual(json.loads(answer)["text"], "<s>user: hello ")
