@@ -128,9 +128,11 @@ enum status chat_render(const struct chat *c, const struct chat_ask *ask, struct
   else if (!t)
     error_set(e, STATUS_INVALID_REQUEST,
               "the model has a template for conversations with tools only");
+  struct template_limits limits = TEMPLATE_LIMITS;
+  limits.patience = ask->patience;
   json_t *variables = e->status ? NULL : variables_of(c, ask);
   if (!variables && !e->status) error_no_memory(e);
-  if (variables) template_render(t, variables, &ask->now, &TEMPLATE_LIMITS, a, text, length, e);
+  if (variables) template_render(t, variables, &ask->now, &limits, a, text, length, e);
   json_decref(variables);
   return e->status == STATUS_INVALID_REQUEST ? text_before(e, "chat template: ") : e->status;
 }

@@ -18,6 +18,7 @@ struct chat_ask {
   json_t *variables; /* an object: more of them, which override all others */
   bool prompts;      /* add_generation_prompt */
   struct format_time now;
+  struct patience *patience; /* of the caller; or NULL */
 };
 
 /* Finds the template of a folder: chat_template.jinja, or `chat_template` of tokenizer_config.json,

@@ -23,6 +23,10 @@ bool evaluate_enter(struct evaluate *r) {
   return true;
 }
 
+void evaluate_clear(struct evaluate *r) {
+  for (struct evaluate_variable *v = r->scope->first; v; v = v->next) v->value = VALUE_FAILED;
+}
+
 bool evaluate_set(struct evaluate *r, struct value name, struct value value) {
   struct evaluate_variable *v = r->scope->first;
   size_t steps = 1;
@@ -43,8 +47,9 @@ static struct value variable(struct evaluate *r, struct value name) {
   size_t steps = 1;
   for (const struct evaluate_scope *s = r->scope; s; s = s->outer, steps++)
     for (const struct evaluate_variable *v = s->first; v; v = v->next, steps++)
-      if (v->name.text == name.text) return bounds_step(&r->b, steps) ? v->value : VALUE_FAILED;
-  if (!bounds_step(&r->b, steps)) return VALUE_FAILED;
+      if (v->name.text == name.text && v->value.kind)
+        return bounds_step(&r->b, steps) ? v->value : VALUE_FAILED;
+  if (!bounds_step(&r->b, steps) || !bounds_text(&r->b, name.length)) return VALUE_FAILED;
   const json_t *given = json_object_get(r->variables, name.text);
   if (given) return value_of_json(given);
   const struct value function = function_find(name.text);

@@ -8,7 +8,7 @@
 #include "config/template/value/buffer.h"
 
 struct evaluate_variable {
-  struct value name, value;
+  struct value name, value; /* value MISSING: it was removed */
   struct evaluate_variable *next;
 };
 
@@ -24,6 +24,7 @@ struct evaluate {
   const json_t *variables; /* the outermost ones */
   const struct format_time *now;
   struct evaluate_scope *scope;
+  size_t kept;        /* how often a macro or a loop kept a scope */
   struct buffer *out; /* where statements write */
   /* Call a macro, and a recursive loop; set by execute.c. */
   struct value (*call_macro)(struct evaluate *r, struct value macro, const struct arguments *a);
@@ -42,6 +43,9 @@ struct value evaluate_filters(struct evaluate *r, const struct node *filters, st
 
 /* Enters a new scope; leaving it is to set r->scope to its outer one. */
 bool evaluate_enter(struct evaluate *r);
+
+/* Removes all variables of the innermost scope, which nothing has kept. */
+void evaluate_clear(struct evaluate *r);
 
 /* Sets a variable of the innermost scope. */
 bool evaluate_set(struct evaluate *r, struct value name, struct value value);

@@ -1,7 +1,8 @@
 /* execute: runs the statements of a template, which write its text.
  *
  * Names are looked up where a block is written, and a macro keeps the scope that it was defined in,
- * as in Jinja: what is set within a loop, a macro or a block does not reach beyond it. */
+ * as does a recursive loop, as in Jinja: what is set within a loop, a macro or a block does not
+ * reach beyond it. */
 #include "config/template/execute.h"
 
 #include <string.h>
@@ -99,6 +100,7 @@ static struct value macro_of(struct evaluate *r, const struct node *block) {
   struct macro *m = bounds_alloc(&r->b, sizeof *m);
   if (!m) return VALUE_FAILED;
   *m = (struct macro){block, r->scope};
+  r->kept++;
   return (struct value){.kind = VALUE_MACRO, .object = m};
 }
 
@@ -129,6 +131,7 @@ static bool set_rest(struct evaluate *r, const struct node *n, const struct argu
   for (size_t i = p->count; i < a->positions; i++)
     if (!value_append(b, rest, a->position[i])) return false;
   for (size_t i = 0; i < a->names; i++) {
+    if (!bounds_step(b, p->count)) return false;
     if (is_parameter(p, a->name[i].text) || (p->caller && strcmp(a->name[i].text, "caller") == 0))
       continue;
     if (!p->kwargs)
@@ -149,6 +152,7 @@ static bool set_parameters(struct evaluate *r, const struct node *n, const struc
   size_t at;
   for (size_t i = 0; i < p->count; i++) {
     struct value v;
+    if (!bounds_step(&r->b, a->names)) return false;
     const bool named = find_named(a, p->name[i].text, &at);
     if (named && i < a->positions)
       return bounds_fail(&r->b, "got multiple values for argument '%.80s'", p->name[i].text);
@@ -217,6 +221,7 @@ static bool begin_loop(struct evaluate *r, const struct node *n, struct value it
   struct filtered *f = bounds_alloc(b, sizeof *f);
   if (!f) return false;
   *f = (struct filtered){r, r->scope, n};
+  r->kept++;
   l->iterated = iterate_lazily(b, next_filtered, l->iterator, f);
   l->iterator = l->iterated.iterator;
   return l->iterated.kind;
@@ -228,18 +233,24 @@ static enum execute_end run_loop(struct evaluate *r, const struct node *n, struc
   struct evaluate_scope *const scope = r->scope;
   struct loop *l = bounds_alloc(&r->b, sizeof *l);
   if (!l) return EXECUTE_FAILED;
-  *l = (struct loop){.index0 = -1, .length = -1, .depth0 = depth0, .block = n->flag ? n : NULL};
+  *l = (struct loop){
+      .index0 = -1, .length = -1, .depth0 = depth0, .block = n->flag ? n : NULL, .scope = scope};
+  r->kept += n->flag;
   const struct value loop = {.kind = VALUE_LOOP, .object = l};
   enum execute_end end = EXECUTE_NEXT;
   bool completed = false; /* an item, without a break or continue: only then is there no else */
   r->b.at = n->y->at;
   if (!begin_loop(r, n, iterated, l)) return EXECUTE_FAILED;
+  struct evaluate_scope *own = NULL; /* of the iteration before, if nothing has kept it */
   while (end != EXECUTE_BREAK) {
     const struct value item = loop_next(&r->b, l);
+    const size_t kept = r->kept;
     if (!item.kind) break;
-    const bool set = evaluate_enter(r) && evaluate_set(r, lexeme_word(LEXEME_LOOP), loop) &&
-                     assign(r, n->x, item);
+    if (own) r->scope = own, evaluate_clear(r);
+    const bool set = (own || evaluate_enter(r)) &&
+                     evaluate_set(r, lexeme_word(LEXEME_LOOP), loop) && assign(r, n->x, item);
     end = set ? run_all(r, n->body) : EXECUTE_FAILED;
+    own = r->kept == kept ? r->scope : NULL;
     r->scope = scope;
     if (end == EXECUTE_FAILED) return end;
     completed |= end == EXECUTE_NEXT;
@@ -262,6 +273,7 @@ static struct value call_loop(struct evaluate *r, struct value loop, const struc
   const struct loop *l = loop.object;
   struct buffer *const out = r->out, inner = {.most = out->most};
   struct buffer aside = inner;
+  struct evaluate_scope *const scope = r->scope;
   if (!l->block)
     return bounds_fail(&r->b,
                        "The loop must have the 'recursive' marker to be called recursively."),
@@ -270,8 +282,10 @@ static struct value call_loop(struct evaluate *r, struct value loop, const struc
     return bounds_fail(&r->b, "a loop is called with one argument"), VALUE_FAILED;
   if (!bounds_enter(&r->b)) return VALUE_FAILED;
   r->out = &aside;
+  r->scope = l->scope;
   const enum execute_end end = run_loop(r, l->block, a->position[0], l->depth0 + 1);
   r->out = out;
+  r->scope = scope;
   bounds_leave(&r->b);
   return end == EXECUTE_FAILED ? VALUE_FAILED : buffer_value(&r->b, &aside);
 }

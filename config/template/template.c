@@ -40,7 +40,9 @@ static struct bounds bounds_of(const struct template *t, struct arena *a,
   return (struct bounds){.arena = a,
                          .bytes = limits->memory,
                          .steps = limits->steps,
+                         .ask_at = limits->steps,
                          .depth = limits->depth,
+                         .patience = limits->patience,
                          .source = t->source,
                          .e = e};
 }

@@ -20,11 +20,12 @@
 #include "core/base/arena.h"
 
 struct template_limits {
-  size_t source;  /* bytes of a template */
-  size_t memory;  /* bytes to read a template, and to render one */
-  size_t output;  /* bytes that are rendered, of a macro or block, too */
-  uint64_t steps; /* expressions, statements, items; a long text takes several */
-  unsigned depth; /* levels of blocks, expressions, calls, and of values within values */
+  size_t source;             /* bytes of a template */
+  size_t memory;             /* bytes to read a template, and to render one */
+  size_t output;             /* bytes that are rendered, of a macro or block, too */
+  uint64_t steps;            /* expressions, statements, items; a long text takes several */
+  unsigned depth;            /* levels of blocks, expressions, calls, and of values within values */
+  struct patience *patience; /* of the caller, asked during a rendering; or NULL */
 };
 
 /* The largest conversations need a hundredth of the steps. The depth takes 400 KiB of stack. */

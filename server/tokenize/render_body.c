@@ -230,7 +230,8 @@ enum status render_body_finish(struct render_body *b, struct tokenize_request *o
                                .documents = v->documents,
                                .variables = v->variables,
                                .prompts = v->prompts,
-                               .now = v->timed ? v->now : local_time()};
+                               .now = v->timed ? v->now : local_time(),
+                               .patience = r->patience};
   if (chat_render(b->whole->chat, &ask, r->arena, &text, &length, r->e)) return r->e->status;
   struct decoder_text *rendered = arena_alloc(r->arena, 1, sizeof *rendered, r->e);
   if (!rendered) return r->e->status;

@@ -16,7 +16,7 @@ struct tokenize_request {
   bool back;      /* tokens were detokenized: */
   bool alone;     /* one list of them, so that the response is one text */
   size_t items;
-  struct decoder_text *text;   /* [items] if `back` */
+  struct decoder_text *text;   /* [items] if `back`, or of a rendered conversation */
   struct tokenize_texts texts; /* if not `back` */
 };
 

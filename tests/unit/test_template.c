@@ -121,6 +121,10 @@ static void expressions(void **state) {
   expect("{{ messages[0].content | upper }} {{ '%s-%05.1f' | format('a', 2.25) }}",
          "HI SS a-002.2");
   expect("{{ strftime_now('%d %b %Y %H:%M:%S') }}", "28 Nov 2026 09:05:07");
+  expect("{{ '\x7f~' | tojson(ensure_ascii=true) }}", "\"\\u007f~\"");
+  expect("{{ 'abcabcab'.rfind('abc') }} {{ 'aaaa'.rsplit('aa') }} {{ 'ab'.rfind('b', 0, 1) }} "
+         "{{ '\u00dfx\u00e9b\u00e9'.strip('\u00e9b\u00df') }}",
+         "3 ['', '', ''] -1 x");
   expect("{{ 'a\\u00e9\\x41\\n' | tojson }} {{ '\\'' }}", "\"a\u00e9A\\n\" '");
 }
 
@@ -140,6 +144,11 @@ static void statements(void **state) {
   expect("{% set x %}a{% endset %}{% filter upper %}{{ x }}{% endfilter %}{% generation %}b"
          "{% endgeneration %}{% with y = 1 %}{{ y }}{% endwith %}{{ y }}",
          "Ab1");
+  expect("{% for i in range(3) %}{{ x is defined }}{% set x = i %}{{ x }}{% endfor %}",
+         "False0False1False2");
+  expect("{% for i in [1, 2] recursive %}{% if i == 1 %}{% set y = 'a' %}{{ loop([5]) }}"
+         "{% endif %}{{ y }}{{ i }};{% endfor %}",
+         "5;a1;2;");
   expect("{# note #}a{% raw %}{{ x }}{% endraw %}", "a{{ x }}");
 }
 
@@ -226,22 +235,155 @@ static void bounds(void **state) {
       "{% set n = namespace(a=[]) %}{% for i in range(90) %}{% set n.a = n.a | map('upper') %}"
       "{% endfor %}{{ n.a | list }}",
       &small, "");
+  /* A loop takes as much memory as one of its iterations. */
+  ends_with("{% for a in range(99999) %}{% for b in range(99999) %}{% set c = b %}{% endfor %}"
+            "{% endfor %}",
+            &TEMPLATE_LIMITS, "too many steps");
   char large[2000];
   memset(large, 'a', sizeof large - 1);
   large[sizeof large - 1] = '\0';
   ends_with(large, &small, "the template has 1999 bytes, more than 1000");
 }
 
-static void deepest(void **state) {
-  enum { LEVELS = 150 };
-  char text[4 * LEVELS + 40] = "{{ ";
-  size_t at = strlen(text);
+/* What reads a long text takes steps for it, before the work. */
+static void long_texts(void **state) {
+  enum { LONG = 1 << 20, NUMBERS = 20000 };
+  static const char *const expressions[] = {"x | length",
+                                            "x | wordcount",
+                                            "x | truncate",
+                                            "x is upper",
+                                            "x.isalpha()",
+                                            "x.zfill(1)",
+                                            "x.center(1)",
+                                            "x.partition('b')",
+                                            "x.rpartition('b')",
+                                            "x.rfind('b')",
+                                            "x.rsplit('b')",
+                                            "x.splitlines()",
+                                            "x in d",
+                                            "d[x]",
+                                            "d.get(x)",
+                                            "d.get((x, l)[0])",
+                                            "'b'.strip(x)",
+                                            "x.strip('a')",
+                                            "'b'.ljust(5, x)",
+                                            "'%c' % x",
+                                            "x.startswith((x,))",
+                                            "x.startswith('b', 1)",
+                                            "x.removeprefix(y)",
+                                            "x < y",
+                                            "l == l",
+                                            "x.count('b')",
+                                            "strftime_now(z)",
+                                            "x in x",
+                                            "x.upper()",
+                                            "x[5]",
+                                            "x[5:6]",
+                                            "l.index(-1)",
+                                            "d == {1: 2} or e == e"};
+  struct template_limits some = TEMPLATE_LIMITS;
+  char *text = malloc(LONG + 1);
+  json_t *variables = json_pack("{s:o, s:o, s:{}}", "e", json_object(), "l", json_array(), "d");
   (void)state;
-  for (int i = 0; i < LEVELS; i++) text[at++] = '(';
-  text[at++] = '1';
-  for (int i = 0; i < LEVELS; i++) text[at++] = ')';
-  memcpy(text + at, " }}", sizeof " }}");
-  expect(text, "1");
+  some.steps = 10000;
+  text[LONG] = '\0';
+  for (size_t i = 0; i < LONG; i++) text[i] = i % 2 ? 'z' : '%';
+  json_object_set_new(variables, "z", json_string(text));
+  memset(text, 'a', LONG);
+  json_object_set_new(variables, "x", json_string(text));
+  json_object_set_new(json_object_get(variables, "e"), text, json_null());
+  text[LONG - 1] = 'b';
+  json_object_set_new(variables, "y", json_string(text));
+  for (int i = 0; i < NUMBERS; i++)
+    json_array_append_new(json_object_get(variables, "l"), json_integer(i));
+  for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++) {
+    char source[100];
+    struct rendered r;
+    snprintf(source, sizeof source, "{%% if %s %%}{%% endif %%}", expressions[i]);
+    render_at(source, variables, &now, &some, &r);
+    if (!strstr(r.e.detail, "too many steps")) fail_msg("%s: %s", source, r.e.detail);
+    arena_free(&r.arena);
+  }
+  json_decref(variables);
+  free(text);
+}
+
+static unsigned questions;
+
+static enum status ask_twice(struct patience *p) {
+  p->asked = 0; /* the next question is not too early */
+  return ++questions > 2 ? STATUS_DEADLINE : STATUS_OK;
+}
+
+static void patience(void **state) {
+  struct patience p = {.ask = ask_twice};
+  struct template_limits limits = TEMPLATE_LIMITS;
+  json_t *variables = json_object();
+  struct rendered r;
+  (void)state;
+  limits.patience = &p;
+  render_at("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            variables, &now, &limits, &r);
+  assert_int_equal(r.e.status, STATUS_DEADLINE);
+  assert_int_equal(questions, 3);
+  arena_free(&r.arena);
+  json_decref(variables);
+}
+
+/* --- the depth --- */
+
+/* A template of levels: each begins, and, in their middle, ends. */
+static void check_levels(const char *first, const char *begin, const char *middle, const char *end,
+                         const char *last, int levels, bool fits) {
+  const size_t size = strlen(first) + strlen(middle) + strlen(last) + 1 +
+                      (size_t)levels * (strlen(begin) + strlen(end));
+  char *source = malloc(size), *at = stpcpy(source, first);
+  json_t *variables = json_object();
+  struct rendered r;
+  for (int i = 0; i < levels; i++) at = stpcpy(at, begin);
+  at = stpcpy(at, middle);
+  for (int i = 0; i < levels; i++) at = stpcpy(at, end);
+  strcpy(at, last);
+  render_at(source, variables, &now, &TEMPLATE_LIMITS, &r);
+  if (fits && r.e.status) fail_msg("%d times %s: %s", levels, begin, r.e.detail);
+  if (!fits && !strstr(r.e.detail, "nested too deeply") && !strstr(r.e.detail, "too many brackets"))
+    fail_msg("%d times %s: %s", levels, begin, r.e.status ? r.e.detail : r.text);
+  arena_free(&r.arena);
+  json_decref(variables);
+  free(source);
+}
+
+/* As deep as the limit has it, which takes most of the stack, and far deeper. */
+static void deepest(void **state) {
+  static const struct {
+    const char *first, *begin, *middle, *end, *last;
+    int most;
+  } nested[] = {{"{{ ", "(", "1", ")", " }}", 190},
+                {"{{ ", "[", "1", "]", " }}", 190},
+                {"{{ ", "{1: ", "1", "}", " }}", 190},
+                {"{{ ", "-", "1", "", " }}", 390},
+                {"{{ ", "not ", "1", "", " }}", 390},
+                {"{{ 1", " + 1", "", "", " }}", 390},
+                {"{{ ''", " | upper", "", "", " }}", 390},
+                {"{{ [1]", "[:]", "", "", " }}", 390},
+                {"", "{% if 1 %}", "1", "{% endif %}", "", 190},
+                {"", "{% for a in [1] %}", "1", "{% endfor %}", "", 190},
+                {"", "{% set a %}", "1", "{% endset %}", "", 190},
+                {"", "{% filter upper %}", "1", "{% endfilter %}", "", 190},
+                {"{% set n = namespace(a=[], i=0) %}{% for i in range(", "", "380", "",
+                 ") %}{% set n.a = [n.a] %}{% endfor %}{{ n.a | tojson }}{{ n.a == [n.a] }}", 1},
+                {"{% macro m(i) %}{% if i %}{{ m(i - 1) }}{% endif %}{% endmacro %}{{ m(", "", "60",
+                 "", ") }}", 1},
+                {"{% macro m(i) %}{{ m((i)) }}{% endmacro %}{{ m(1", "", "", "", ") }}", 0}};
+  (void)state;
+  for (size_t i = 0; i < sizeof nested / sizeof *nested; i++) {
+    if (nested[i].most)
+      check_levels(nested[i].first, nested[i].begin, nested[i].middle, nested[i].end,
+                   nested[i].last, nested[i].most, true);
+    if (nested[i].most != 1)
+      check_levels(nested[i].first, nested[i].begin, nested[i].middle, nested[i].end,
+                   nested[i].last, 5000, false);
+  }
 }
 
 static void no_memory(void **state) {
@@ -265,7 +407,8 @@ static void no_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(golden),     cmocka_unit_test(expressions),
                                      cmocka_unit_test(statements), cmocka_unit_test(places),
-                                     cmocka_unit_test(bounds),     cmocka_unit_test(deepest),
+                                     cmocka_unit_test(bounds),     cmocka_unit_test(long_texts),
+                                     cmocka_unit_test(patience),   cmocka_unit_test(deepest),
                                      cmocka_unit_test(no_memory)};
   return cmocka_run_group_tests_name("template", tests, NULL, NULL);
 }

@@ -30,10 +30,11 @@ static struct value own_attribute(struct bounds *b, struct value x, struct value
 /* Python's x[key]. MISSING: nothing, or after a failure. */
 static struct value own_item(struct bounds *b, struct value x, struct value key) {
   size_t count, index;
-  if (x.kind == VALUE_DICT) return value_is_hashable(key) ? compare_find(b, x, key) : VALUE_FAILED;
+  if (x.kind == VALUE_DICT)
+    return value_is_hashable(b, key) ? compare_find(b, x, key) : VALUE_FAILED;
   if (!value_is_integer(key)) return VALUE_FAILED;
   if (x.kind == VALUE_TEXT) {
-    if (!bounds_step(b, x.length / 64)) return VALUE_FAILED;
+    if (!bounds_text(b, x.length)) return VALUE_FAILED;
     if (!value_index(value_as_integer(key), value_characters(x.text, x.length), &index))
       return VALUE_FAILED;
     const size_t at = value_skip(x.text, x.length, index);
@@ -42,7 +43,7 @@ static struct value own_item(struct bounds *b, struct value x, struct value key)
     return value_copy(b, x.text + at, length);
   }
   const bool list = x.kind == VALUE_LIST || x.kind == VALUE_TUPLE || x.kind == VALUE_RANGE;
-  return list && value_length(x, &count) && value_index(value_as_integer(key), count, &index)
+  return list && value_items(x, &count) && value_index(value_as_integer(key), count, &index)
              ? value_at(x, index)
              : VALUE_FAILED;
 }
@@ -107,7 +108,7 @@ struct value attribute_slice(struct bounds *b, struct value x, const struct valu
   const bool list = x.kind == VALUE_LIST || x.kind == VALUE_TUPLE || x.kind == VALUE_RANGE;
   if (!list && x.kind != VALUE_TEXT)
     return bounds_fail(b, "'%s' object cannot be sliced", value_type(x)), VALUE_FAILED;
-  value_length(x, &size);
+  if (!value_length(b, x, &size)) return VALUE_FAILED;
   const int64_t count = (int64_t)size;
   if (bound[2].kind && bound[2].kind != VALUE_NONE && !arguments_integer(b, bound[2], 1, &step))
     return VALUE_FAILED;
@@ -118,8 +119,7 @@ struct value attribute_slice(struct bounds *b, struct value x, const struct valu
     return VALUE_FAILED;
   const int64_t far = step > 0 ? last - first : first - last, by = step > 0 ? step : -step;
   const size_t taken = far > 0 ? (size_t)((far - 1) / by + 1) : 0;
-  if (x.kind == VALUE_TEXT)
-    return bounds_step(b, x.length / 64) ? slice_text(b, x, first, step, taken) : VALUE_FAILED;
+  if (x.kind == VALUE_TEXT) return slice_text(b, x, first, step, taken);
   if (x.kind == VALUE_RANGE) {
     const struct value_range *r = x.range;
     const uint64_t by_one = (uint64_t)r->step, start = (uint64_t)r->start;

@@ -20,7 +20,7 @@ static struct value list_of(struct bounds *b, struct value x) {
 static struct value apply_length(struct bounds *b, struct value x, const struct value *a) {
   size_t length;
   (void)a;
-  if (value_length(x, &length)) return value_integer((int64_t)length);
+  if (value_length(b, x, &length)) return value_integer((int64_t)length);
   return bounds_fail(b, "object of type '%s' has no len()", value_type(x)), VALUE_FAILED;
 }
 

@@ -118,13 +118,14 @@ static struct value apply_wordcount(struct bounds *b, struct value x, const stru
   int64_t words = 0;
   bool within = false;
   (void)a;
-  for (size_t i = 0, length; text.kind && i < text.length; i += length) {
+  if (!text.kind || !bounds_text(b, text.length)) return VALUE_FAILED;
+  for (size_t i = 0, length; i < text.length; i += length) {
     const uint32_t c = unicode_read(text.text + i, &length);
     const bool is = c == '_' || unicode_is_letter(c) || unicode_is_numeric(c);
     words += is && !within;
     within = is;
   }
-  return text.kind ? value_integer(words) : text;
+  return value_integer(words);
 }
 
 static struct value apply_truncate(struct bounds *b, struct value x, const struct value *a) {
@@ -135,9 +136,10 @@ static struct value apply_truncate(struct bounds *b, struct value x, const struc
       !arguments_text(b, a[2], value_word("..."), &end) ||
       !arguments_integer(b, a[3].kind == VALUE_NONE ? VALUE_FAILED : a[3], 5, &leeway))
     return VALUE_FAILED;
-  const int64_t ending = (int64_t)value_characters(end.text, end.length);
-  size_t has;
-  if (length < ending || leeway < 0 || !value_length(x, &has))
+  size_t has, ending_has;
+  if (!value_length(b, end, &ending_has)) return VALUE_FAILED;
+  const int64_t ending = (int64_t)ending_has;
+  if (length < ending || leeway < 0 || !value_length(b, x, &has))
     return bounds_fail(b, "truncate needs a string, and a length of at least %d", (int)ending),
            VALUE_FAILED;
   if ((int64_t)has <= length || (int64_t)has - length <= leeway) return x;
@@ -166,7 +168,7 @@ static struct value apply_tojson(struct bounds *b, struct value x, const struct 
   if (a[2].kind && a[2].kind != VALUE_NONE) {
     size_t count;
     const bool pair = (a[2].kind == VALUE_TUPLE || a[2].kind == VALUE_LIST) &&
-                      value_length(a[2], &count) && count == 2 &&
+                      value_items(a[2], &count) && count == 2 &&
                       value_at(a[2], 0).kind == VALUE_TEXT && value_at(a[2], 1).kind == VALUE_TEXT;
     if (!pair) return bounds_fail(b, "separators must be two strings"), VALUE_FAILED;
     how.item_separator = value_at(a[2], 0);

@@ -112,8 +112,9 @@ static bool put_real(struct format *f, const struct conversion *c, struct value 
 
 static bool put_character(struct format *f, const struct conversion *c, struct value v) {
   char bytes[UNICODE_BYTES_MAX];
-  if (v.kind == VALUE_TEXT && value_characters(v.text, v.length) == 1)
-    return put_padded(f, c, v.text, v.length, SIZE_MAX);
+  size_t count = 0;
+  if (v.kind == VALUE_TEXT && !value_length(f->b, v, &count)) return false;
+  if (count == 1) return put_padded(f, c, v.text, v.length, SIZE_MAX);
   const int64_t code = value_is_integer(v) ? value_as_integer(v) : -1;
   if (code < 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
     return bounds_fail(f->b, "%%c requires int or char");
@@ -237,6 +238,7 @@ struct value format_time(struct bounds *b, struct value format, const struct for
       if (!buffer_add(b, &out, at, 1)) return VALUE_FAILED;
       continue;
     }
+    if (!bounds_step(b, 1)) return VALUE_FAILED;
     how[length++] = *++at;
     if (*at == '-' && at[1]) how[length++] = *++at;
     if (strcmp(how, "%f") == 0)

@@ -24,7 +24,7 @@ static struct value call_range(struct bounds *b, const struct format_time *now,
     return VALUE_FAILED;
   if (step == 0) return bounds_fail(b, "range() arg 3 must not be zero"), VALUE_FAILED;
   const struct value range = value_range(b, start, stop, step);
-  if (range.kind && value_length(range, &length) && length > RANGE_MAX)
+  if (range.kind && value_items(range, &length) && length > RANGE_MAX)
     return bounds_fail(b, "a range has at most %d numbers, not %zu", RANGE_MAX, length),
            VALUE_FAILED;
   return range;
@@ -37,7 +37,7 @@ static bool put_pairs(struct bounds *b, struct value to, struct value from) {
   struct iterator *i = iterate_value(b, from);
   struct value pair;
   while (i && (pair = iterate_next(b, i)).kind) {
-    if ((pair.kind != VALUE_TUPLE && pair.kind != VALUE_LIST) || !value_length(pair, &length) ||
+    if ((pair.kind != VALUE_TUPLE && pair.kind != VALUE_LIST) || !value_items(pair, &length) ||
         length != 2)
       return bounds_fail(b, "a dict is made of pairs of a key and a value");
     if (!compare_put(b, to, value_at(pair, 0), value_at(pair, 1))) return false;

@@ -22,7 +22,8 @@ static bool peek(struct bounds *b, struct loop *l) {
 static bool find_length(struct bounds *b, struct loop *l) {
   size_t length;
   if (l->length >= 0) return true;
-  if (value_length(l->iterated, &length)) return l->length = (int64_t)length, true;
+  if (value_length(b, l->iterated, &length)) return l->length = (int64_t)length, true;
+  if (b->e->status) return false;
   const struct value rest = iterate_list(b, l->iterator, VALUE_LIST);
   if (!rest.kind) return false;
   l->length = (int64_t)rest.list->count + l->index0 + 1 + (l->peeked && l->after.kind);

@@ -14,9 +14,10 @@ struct loop {
   struct value changed; /* what loop.changed() was last called with, a tuple; or MISSING */
   int64_t depth0;       /* of a recursive loop within itself */
   const void *block;    /* what renders a recursive loop anew; NULL: it is not recursive */
+  void *scope;          /* around it, of a recursive loop */
 };
 
-/* Goes on to the next item. MISSING at the end, and after a failure. */
+/* Returns the next item. MISSING at the end, and after a failure. */
 struct value loop_next(struct bounds *b, struct loop *l);
 
 /* The attribute of a name, *found, or not. VALUE_FAILED after a failure. */

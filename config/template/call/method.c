@@ -15,7 +15,7 @@ struct method_bound {
 /* --- dicts --- */
 
 static struct value dict_get(struct bounds *b, struct value self, const struct value *a) {
-  if (!value_is_hashable(a[0]))
+  if (!value_is_hashable(b, a[0]))
     return bounds_fail(b, "unhashable type: '%s'", value_type(a[0])), VALUE_FAILED;
   const struct value found = compare_find(b, self, a[0]);
   if (found.kind || b->e->status) return found;
@@ -53,7 +53,7 @@ static struct value copy_of(struct bounds *b, struct value self, const struct va
 
 static struct value list_index(struct bounds *b, struct value self, const struct value *a) {
   size_t count;
-  value_length(self, &count);
+  value_items(self, &count);
   for (size_t i = 0; i < count && bounds_step(b, 1); i++)
     if (compare_equal(b, value_at(self, i), a[0])) return value_integer((int64_t)i);
   bounds_fail(b, "the value is not in the list");
@@ -62,7 +62,7 @@ static struct value list_index(struct bounds *b, struct value self, const struct
 
 static struct value list_count(struct bounds *b, struct value self, const struct value *a) {
   size_t count, found = 0;
-  value_length(self, &count);
+  value_items(self, &count);
   for (size_t i = 0; i < count && bounds_step(b, 1); i++)
     found += compare_equal(b, value_at(self, i), a[0]);
   return b->e->status ? VALUE_FAILED : value_integer((int64_t)found);

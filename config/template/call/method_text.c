@@ -8,28 +8,50 @@
 #include "config/template/value/letters.h"
 #include "config/tokenizer/pattern/unicode.h"
 
-enum { BYTES_A_STEP = 64 };
-
 /* --- finding --- */
 
-/* The first occurrence from byte `at` on, or, `last`, the last one that begins at or after `from`
- * and ends by `end`. */
-static const char *search(struct value text, size_t from, size_t end, struct value of, bool last) {
-  if (end < from || of.length > end - from) return NULL;
-  if (!last) return memmem(text.text + from, end - from, of.text, of.length);
-  for (size_t at = end - of.length;; at--) {
-    if (memcmp(text.text + at, of.text, of.length) == 0) return text.text + at;
-    if (at == from) return NULL;
+/* The last occurrence, as Rabin and Karp have it: a sum over as many bytes as `of` has rolls from
+ * the end to the begin, and the bytes are compared where the sums are equal. */
+static const char *search_last(struct bounds *b, const char *text, size_t length, struct value of) {
+  enum { BASE = 257 };
+  uint64_t sum = 0, wanted = 0, power = 1;
+  size_t at = length - of.length;
+  for (size_t i = of.length; i-- > 0; power *= BASE) {
+    sum = sum * BASE + (unsigned char)text[at + i];
+    wanted = wanted * BASE + (unsigned char)of.text[i];
   }
+  for (;; at--) {
+    if (sum == wanted) {
+      if (!bounds_text(b, of.length)) return NULL;
+      if (memcmp(text + at, of.text, of.length) == 0) return text + at;
+    }
+    if (at == 0) return NULL;
+    sum =
+        sum * BASE + (unsigned char)text[at - 1] - power * (unsigned char)text[at - 1 + of.length];
+  }
+}
+
+/* The first occurrence from byte `from` on that ends by `end`, or, `last`, the last one. The steps
+ * to read the text are the caller's to take. NULL: there is none, or after a failure. */
+static const char *search(struct bounds *b, struct value text, size_t from, size_t end,
+                          struct value of, bool last) {
+  if (end < from || of.length > end - from) return NULL;
+  return last ? search_last(b, text.text + from, end - from, of)
+              : memmem(text.text + from, end - from, of.text, of.length);
 }
 
 /* The bytes from `first` to `last`, positions in characters as of a slice, either of which may be
  * absent. *within is false if `first` is beyond the text. */
 static bool bytes_between(struct bounds *b, struct value text, const struct value *bound,
                           size_t *from, size_t *to, bool *within) {
-  int64_t first = 0, last, count = (int64_t)value_characters(text.text, text.length);
+  int64_t first = 0, last, count;
+  size_t length;
   const struct value start = bound[0].kind == VALUE_NONE ? VALUE_FAILED : bound[0],
                      stop = bound[1].kind == VALUE_NONE ? VALUE_FAILED : bound[1];
+  *within = true, *from = 0, *to = text.length;
+  if (!start.kind && !stop.kind) return true;
+  if (!value_length(b, text, &length)) return false;
+  last = count = (int64_t)length;
   if (!arguments_integer(b, start, 0, &first) || !arguments_integer(b, stop, count, &last))
     return false;
   if (first < 0) first = first + count < 0 ? 0 : first + count;
@@ -39,7 +61,7 @@ static bool bytes_between(struct bounds *b, struct value text, const struct valu
   *within = *within && first <= last;
   *from = value_skip(text.text, text.length, (size_t)first);
   *to = value_skip(text.text, text.length, (size_t)last);
-  return bounds_step(b, 1 + text.length / BYTES_A_STEP);
+  return true;
 }
 
 /* The position of an occurrence in characters; -1: there is none; -2: a failure. */
@@ -47,9 +69,11 @@ static int64_t position_of(struct bounds *b, struct value text, const struct val
   size_t from, to;
   bool within;
   struct value of;
-  if (!arguments_text(b, a[0], a[0], &of) || !bytes_between(b, text, a + 1, &from, &to, &within))
+  if (!arguments_text(b, a[0], a[0], &of) || !bytes_between(b, text, a + 1, &from, &to, &within) ||
+      !bounds_text(b, text.length))
     return -2;
-  const char *found = within ? search(text, from, to, of, last) : NULL;
+  const char *found = within ? search(b, text, from, to, of, last) : NULL;
+  if (b->e->status) return -2;
   return found ? (int64_t)value_characters(text.text, (size_t)(found - text.text)) : -1;
 }
 
@@ -76,12 +100,13 @@ static struct value text_count(struct bounds *b, struct value self, const struct
   bool within;
   struct value of;
   int64_t count = 0;
-  if (!arguments_text(b, a[0], a[0], &of) || !bytes_between(b, self, a + 1, &from, &to, &within))
+  if (!arguments_text(b, a[0], a[0], &of) || !bytes_between(b, self, a + 1, &from, &to, &within) ||
+      !bounds_text(b, self.length))
     return VALUE_FAILED;
   if (within && of.length == 0)
     return value_integer((int64_t)value_characters(self.text + from, to - from) + 1);
   while (within) {
-    const char *found = search(self, from, to, of, false);
+    const char *found = search(b, self, from, to, of, false);
     if (!found) break;
     from = (size_t)(found - self.text) + of.length;
     count++;
@@ -89,8 +114,9 @@ static struct value text_count(struct bounds *b, struct value self, const struct
   return value_integer(count);
 }
 
-static bool is_at_side(struct value self, size_t from, size_t to, struct value of, bool end) {
-  return of.length <= to - from &&
+static bool is_at_side(struct bounds *b, struct value self, size_t from, size_t to, struct value of,
+                       bool end) {
+  return of.length <= to - from && bounds_text(b, of.length) &&
          memcmp(self.text + (end ? to - of.length : from), of.text, of.length) == 0;
 }
 
@@ -100,15 +126,15 @@ static struct value has_side(struct bounds *b, struct value self, const struct v
   bool within, has = false;
   if (!bytes_between(b, self, a + 1, &from, &to, &within)) return VALUE_FAILED;
   const size_t count = a[0].kind == VALUE_TUPLE ? a[0].list->count : 1;
-  for (size_t i = 0; i < count && !has; i++) {
+  for (size_t i = 0; i < count && !has && bounds_step(b, 1); i++) {
     const struct value of = a[0].kind == VALUE_TUPLE ? a[0].list->item[i] : a[0];
     if (of.kind != VALUE_TEXT)
       return bounds_fail(b, "%swith needs a string or a tuple of strings, got '%s'",
                          end ? "ends" : "starts", value_type(of)),
              VALUE_FAILED;
-    has = within && is_at_side(self, from, to, of, end);
+    has = within && is_at_side(b, self, from, to, of, end);
   }
-  return value_bool(has);
+  return b->e->status ? VALUE_FAILED : value_bool(has);
 }
 
 static struct value text_startswith(struct bounds *b, struct value self, const struct value *a) {
@@ -177,7 +203,8 @@ static struct value split_at(struct bounds *b, struct value text, struct value b
   size_t from = 0, to = text.length;
   if (by.length == 0) return bounds_fail(b, "empty separator"), VALUE_FAILED;
   while (list.kind && most-- != 0) {
-    const char *found = search(text, from, to, by, right);
+    const char *found = search(b, text, from, to, by, right);
+    if (b->e->status) return VALUE_FAILED;
     if (!found) break;
     const size_t at = (size_t)(found - text.text);
     const struct value word = right ? part(b, text, at + by.length, to) : part(b, text, from, at);
@@ -195,8 +222,7 @@ static struct value split_at(struct bounds *b, struct value text, struct value b
 static struct value split(struct bounds *b, struct value self, const struct value *a, bool right) {
   int64_t most;
   struct value by;
-  if (!arguments_integer(b, a[1], -1, &most) || !bounds_step(b, self.length / BYTES_A_STEP))
-    return VALUE_FAILED;
+  if (!arguments_integer(b, a[1], -1, &most) || !bounds_text(b, self.length)) return VALUE_FAILED;
   if (!a[0].kind || a[0].kind == VALUE_NONE)
     return right ? rsplit_spaces(b, self, most) : split_spaces(b, self, most);
   return arguments_text(b, a[0], a[0], &by) ? split_at(b, self, by, most, right) : VALUE_FAILED;
@@ -210,7 +236,7 @@ static struct value text_rsplit(struct bounds *b, struct value self, const struc
 }
 
 static struct value text_splitlines(struct bounds *b, struct value self, const struct value *a) {
-  const struct value list = value_list(b, VALUE_LIST);
+  const struct value list = bounds_text(b, self.length) ? value_list(b, VALUE_LIST) : VALUE_FAILED;
   for (size_t at = 0, end; list.kind && at < self.length;) {
     const size_t length = letters_line(self, at, &end);
     const struct value line =
@@ -224,7 +250,9 @@ static struct value text_splitlines(struct bounds *b, struct value self, const s
 static struct value partition(struct bounds *b, struct value self, struct value by, bool right) {
   if (by.kind != VALUE_TEXT || by.length == 0)
     return bounds_fail(b, "a separator that is not empty is needed"), VALUE_FAILED;
-  const char *found = search(self, 0, self.length, by, right);
+  if (!bounds_text(b, self.length)) return VALUE_FAILED;
+  const char *found = search(b, self, 0, self.length, by, right);
+  if (b->e->status) return VALUE_FAILED;
   const size_t at = found ? (size_t)(found - self.text) : 0;
   const struct value empty = value_word(""),
                      rest = found ? part(b, self, at + by.length, self.length) : empty;
@@ -266,20 +294,24 @@ static struct value text_rstrip(struct bounds *b, struct value self, const struc
 static struct value text_removeprefix(struct bounds *b, struct value self, const struct value *a) {
   struct value of;
   if (!arguments_text(b, a[0], a[0], &of)) return VALUE_FAILED;
-  return is_at_side(self, 0, self.length, of, false) ? part(b, self, of.length, self.length) : self;
+  if (is_at_side(b, self, 0, self.length, of, false)) return part(b, self, of.length, self.length);
+  return b->e->status ? VALUE_FAILED : self;
 }
 static struct value text_removesuffix(struct bounds *b, struct value self, const struct value *a) {
   struct value of;
   if (!arguments_text(b, a[0], a[0], &of)) return VALUE_FAILED;
-  return is_at_side(self, 0, self.length, of, true) ? part(b, self, 0, self.length - of.length)
-                                                    : self;
+  if (is_at_side(b, self, 0, self.length, of, true))
+    return part(b, self, 0, self.length - of.length);
+  return b->e->status ? VALUE_FAILED : self;
 }
 
 /* Adds `left` and `right` characters at the sides. */
 static struct value pad(struct bounds *b, struct value text, struct value with, int64_t left,
                         int64_t right) {
   struct buffer out = {0};
-  if (with.kind && (with.kind != VALUE_TEXT || value_characters(with.text, with.length) != 1))
+  size_t count = 0;
+  if (with.kind == VALUE_TEXT && !value_length(b, with, &count)) return VALUE_FAILED;
+  if (with.kind && count != 1)
     return bounds_fail(b, "the fill character must be exactly one character long"), VALUE_FAILED;
   if (!with.kind) with = value_word(" ");
   return buffer_repeat(b, &out, with.text, with.length, left) &&
@@ -289,15 +321,19 @@ static struct value pad(struct bounds *b, struct value text, struct value with, 
              : VALUE_FAILED;
 }
 
-/* The characters that a text lacks to be so wide. */
-static int64_t lacking(struct value text, int64_t width) {
-  const int64_t has = (int64_t)value_characters(text.text, text.length);
-  return width > has ? width - has : 0;
+/* The characters that a text lacks to have a width. False after a failure. */
+static bool lacking(struct bounds *b, struct value text, int64_t width, int64_t *lacks) {
+  size_t has;
+  if (!value_length(b, text, &has)) return false;
+  *lacks = width > (int64_t)has ? width - (int64_t)has : 0;
+  return true;
 }
 
 struct value method_text_center(struct bounds *b, struct value text, int64_t width,
                                 struct value with) {
-  const int64_t lacks = lacking(text, width), left = lacks / 2 + (lacks & width & 1);
+  int64_t lacks;
+  if (!lacking(b, text, width, &lacks)) return VALUE_FAILED;
+  const int64_t left = lacks / 2 + (lacks & width & 1);
   return pad(b, text, with, left, lacks - left);
 }
 
@@ -307,23 +343,25 @@ static struct value text_center(struct bounds *b, struct value self, const struc
                                                : VALUE_FAILED;
 }
 static struct value text_ljust(struct bounds *b, struct value self, const struct value *a) {
-  int64_t width;
-  return arguments_integer(b, a[0], 0, &width) ? pad(b, self, a[1], 0, lacking(self, width))
-                                               : VALUE_FAILED;
+  int64_t width, lacks;
+  return arguments_integer(b, a[0], 0, &width) && lacking(b, self, width, &lacks)
+             ? pad(b, self, a[1], 0, lacks)
+             : VALUE_FAILED;
 }
 static struct value text_rjust(struct bounds *b, struct value self, const struct value *a) {
-  int64_t width;
-  return arguments_integer(b, a[0], 0, &width) ? pad(b, self, a[1], lacking(self, width), 0)
-                                               : VALUE_FAILED;
+  int64_t width, lacks;
+  return arguments_integer(b, a[0], 0, &width) && lacking(b, self, width, &lacks)
+             ? pad(b, self, a[1], lacks, 0)
+             : VALUE_FAILED;
 }
 
 static struct value text_zfill(struct bounds *b, struct value self, const struct value *a) {
-  int64_t width;
-  if (!arguments_integer(b, a[0], 0, &width)) return VALUE_FAILED;
+  int64_t width, lacks;
+  if (!arguments_integer(b, a[0], 0, &width) || !lacking(b, self, width, &lacks))
+    return VALUE_FAILED;
   struct buffer out = {0};
   const size_t sign = self.length > 0 && (self.text[0] == '-' || self.text[0] == '+');
-  return buffer_add(b, &out, self.text, sign) &&
-                 buffer_repeat(b, &out, "0", 1, lacking(self, width)) &&
+  return buffer_add(b, &out, self.text, sign) && buffer_repeat(b, &out, "0", 1, lacks) &&
                  buffer_add(b, &out, self.text + sign, self.length - sign)
              ? buffer_value(b, &out)
              : VALUE_FAILED;
@@ -335,9 +373,9 @@ struct value method_text_replace(struct bounds *b, struct value text, struct val
                                  struct value new, int64_t most) {
   struct buffer out = {0};
   size_t at = 0;
-  if (!bounds_step(b, 1 + text.length / BYTES_A_STEP)) return VALUE_FAILED;
+  if (!bounds_text(b, text.length)) return VALUE_FAILED;
   while (most != 0 && at <= text.length) {
-    const char *found = search(text, at, text.length, old, false);
+    const char *found = search(b, text, at, text.length, old, false);
     if (!found) break;
     size_t before = (size_t)(found - text.text) - at, length = 0;
     if (!bounds_step(b, 1) || !buffer_add(b, &out, text.text + at, before) ||
@@ -393,8 +431,9 @@ CASE(swapcase, LETTERS_SWAPPED)
 
 #define CLASS(name, is)                                                                         \
   static struct value text_##name(struct bounds *b, struct value self, const struct value *a) { \
-    (void)b, (void)a;                                                                           \
-    return value_bool(letters_are(self, is));                                                   \
+    bool are;                                                                                   \
+    (void)a;                                                                                    \
+    return letters_are(b, self, is, &are) ? value_bool(are) : VALUE_FAILED;                     \
   }
 CLASS(isalpha, LETTERS_ALPHA)
 CLASS(isalnum, LETTERS_ALNUM)

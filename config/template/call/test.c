@@ -14,11 +14,12 @@ bool test_contains(struct bounds *b, struct value container, struct value x, boo
   if (container.kind == VALUE_TEXT) {
     if (x.kind != VALUE_TEXT)
       return bounds_fail(b, "'in <string>' requires string as left operand, not %s", value_type(x));
+    if (!bounds_text(b, container.length)) return false;
     *holds = memmem(container.text, container.length, x.text, x.length) != NULL;
-    return bounds_step(b, 1 + container.length / 64);
+    return true;
   }
   if (container.kind == VALUE_DICT) {
-    if (!value_is_hashable(x)) return bounds_fail(b, "unhashable type: '%s'", value_type(x));
+    if (!value_is_hashable(b, x)) return bounds_fail(b, "unhashable type: '%s'", value_type(x));
     *holds = compare_find(b, container, x).kind;
     return !b->e->status;
   }
@@ -58,8 +59,7 @@ KIND(escaped, false)
 
 static bool are_letters(struct bounds *b, struct value x, enum letters_class is, bool *holds) {
   const struct value text = print_text(b, x);
-  *holds = text.kind && letters_are(text, is);
-  return text.kind;
+  return text.kind && letters_are(b, text, is, holds);
 }
 
 static bool is_lower(struct bounds *b, struct value x, const struct value *a, bool *holds) {

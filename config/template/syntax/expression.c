@@ -14,15 +14,17 @@ static struct node *read_or(struct parser *p);
 static struct node *read_unary(struct parser *p, bool filters);
 static struct node *read_postfix(struct parser *p, struct node *x);
 
-static struct node *two(struct parser *p, enum node_kind kind, size_t at, struct node *x,
-                        struct node *y) {
-  struct node *n = x && y ? parser_node(p, kind, at) : NULL;
-  if (n) n->x = x, n->y = y;
+static struct node *unary(struct parser *p, enum node_kind kind, size_t at, struct node *x) {
+  struct node *n = x ? parser_node(p, kind, at) : NULL;
+  if (n) n->x = x;
   return n;
 }
 
-static struct node *one(struct parser *p, enum node_kind kind, size_t at, struct node *x) {
-  return two(p, kind, at, x, x);
+static struct node *binary(struct parser *p, enum node_kind kind, size_t at, struct node *x,
+                           struct node *y) {
+  struct node *n = y ? unary(p, kind, at, x) : NULL;
+  if (n) n->y = y;
+  return n;
 }
 
 /* --- what is no operator --- */
@@ -175,7 +177,7 @@ static struct node_arguments *read_arguments(struct parser *p) {
 }
 
 static struct node *read_call(struct parser *p, struct node *x) {
-  struct node *n = one(p, NODE_CALL, p->next->at, x);
+  struct node *n = unary(p, NODE_CALL, p->next->at, x);
   return n && (n->arguments = read_arguments(p)) ? n : NULL;
 }
 
@@ -185,14 +187,14 @@ static struct node *read_attribute(struct parser *p, struct node *x) {
   const size_t at = p->next->at;
   p->next++;
   if (parser_is(p, LEXEME_NAME)) {
-    struct node *n = one(p, NODE_ATTRIBUTE, at, x);
+    struct node *n = unary(p, NODE_ATTRIBUTE, at, x);
     if (n) n->value = p->next->value;
     p->next++;
     return n;
   }
   if (!parser_is(p, LEXEME_NUMBER) || p->next->value.kind != VALUE_INTEGER)
     return parser_fail(p, "expected name or number");
-  struct node *n = two(p, NODE_ITEM, at, x, constant(p, p->next->value));
+  struct node *n = binary(p, NODE_ITEM, at, x, constant(p, p->next->value));
   p->next++;
   return n;
 }
@@ -219,11 +221,11 @@ static struct node *read_subscript(struct parser *p, struct node *x) {
       while (parser_take(p, LEXEME_COMMA))
         if (!parser_add(p, key, expression_one(p))) return NULL;
     }
-    return parser_expect(p, LEXEME_BRACKET_END, "]") ? two(p, NODE_ITEM, at, x, key) : NULL;
+    return parser_expect(p, LEXEME_BRACKET_END, "]") ? binary(p, NODE_ITEM, at, x, key) : NULL;
   }
   if (!read_bound(p, &part[1])) return NULL;
   if (parser_take(p, LEXEME_COLON) && !read_bound(p, &part[2])) return NULL;
-  struct node *n = one(p, NODE_SLICE, at, x);
+  struct node *n = unary(p, NODE_SLICE, at, x);
   if (!n || !(n->item = bounds_alloc(p->b, sizeof part))) return NULL;
   memcpy(n->item, part, sizeof part);
   return parser_expect(p, LEXEME_BRACKET_END, "]") ? n : NULL;
@@ -261,11 +263,11 @@ static struct node *read_test(struct parser *p, struct node *x) {
   const size_t at = p->next->at;
   p->next++;
   const bool negated = parser_take_name(p, "not");
-  struct node *n = one(p, NODE_TEST, at, x);
+  struct node *n = unary(p, NODE_TEST, at, x);
   if (!n || !parser_expect_name(p, &n->value)) return NULL;
   const enum lexeme_kind next = p->next->kind;
   if (next == LEXEME_PARENTHESIS)
-    return (n->arguments = read_arguments(p)) ? negated ? one(p, NODE_NOT, at, n) : n : NULL;
+    return (n->arguments = read_arguments(p)) ? negated ? unary(p, NODE_NOT, at, n) : n : NULL;
   n->arguments = no_arguments(p);
   if (!n->arguments) return NULL;
   if ((next == LEXEME_NAME && !parser_is_name(p, "else") && !parser_is_name(p, "or") &&
@@ -277,7 +279,7 @@ static struct node *read_test(struct parser *p, struct node *x) {
     if (!argument || !(n->arguments->positional = bounds_alloc(p->b, sizeof argument))) return NULL;
     n->arguments->positional[n->arguments->positions++] = argument;
   }
-  return negated ? one(p, NODE_NOT, at, n) : n;
+  return negated ? unary(p, NODE_NOT, at, n) : n;
 }
 
 static struct node *read_filters(struct parser *p, struct node *x) {
@@ -301,9 +303,9 @@ static struct node *read_unary(struct parser *p, bool filters) {
   struct node *n;
   if (!bounds_enter(p->b)) return NULL;
   if (parser_take(p, LEXEME_SUBTRACT))
-    n = one(p, NODE_NEGATE, at, read_unary(p, false));
+    n = unary(p, NODE_NEGATE, at, read_unary(p, false));
   else if (parser_take(p, LEXEME_ADD))
-    n = one(p, NODE_PLUS, at, read_unary(p, false));
+    n = unary(p, NODE_PLUS, at, read_unary(p, false));
   else
     n = read_primary(p);
   n = read_postfix(p, n);
@@ -341,7 +343,7 @@ static struct node *read_level(struct parser *p, int level) {
     if (i == SIGNS) break;
     const size_t at = p->next->at;
     p->next++;
-    x = two(p, NODE_ARITHMETIC, at, x, read_level(p, level + 1));
+    x = binary(p, NODE_ARITHMETIC, at, x, read_level(p, level + 1));
     if (x) x->operator=(unsigned char) signs[i].operator;
   }
   return x;
@@ -371,7 +373,7 @@ static struct node *read_comparison(struct parser *p) {
   while (x) {
     const int operator= take_comparison(p);
     if (operator<0) return n ? n : x;
-    if (!n) n = one(p, NODE_COMPARE, at, x);
+    if (!n) n = unary(p, NODE_COMPARE, at, x);
     if (!n || !bounds_grow(p->b, &n->operators, &n->operator_room, n->count + 1, 1)) return NULL;
     n->operators[n->count] = (unsigned char)operator;
     if (!parser_add(p, n, read_level(p, 0))) return NULL;
@@ -383,7 +385,7 @@ static struct node *read_not(struct parser *p) {
   const size_t at = p->next->at;
   if (!parser_take_name(p, "not")) return read_comparison(p);
   if (!bounds_enter(p->b)) return NULL;
-  struct node *n = one(p, NODE_NOT, at, read_not(p));
+  struct node *n = unary(p, NODE_NOT, at, read_not(p));
   bounds_leave(p->b);
   return n;
 }
@@ -391,14 +393,14 @@ static struct node *read_not(struct parser *p) {
 static struct node *read_and(struct parser *p) {
   struct node *x = read_not(p);
   for (size_t at = p->next->at; x && parser_take_name(p, "and"); at = p->next->at)
-    x = two(p, NODE_AND, at, x, read_not(p));
+    x = binary(p, NODE_AND, at, x, read_not(p));
   return x;
 }
 
 static struct node *read_or(struct parser *p) {
   struct node *x = read_and(p);
   for (size_t at = p->next->at; x && parser_take_name(p, "or"); at = p->next->at)
-    x = two(p, NODE_OR, at, x, read_and(p));
+    x = binary(p, NODE_OR, at, x, read_and(p));
   return x;
 }
 
@@ -406,7 +408,7 @@ struct node *expression_one(struct parser *p) {
   if (!bounds_enter(p->b)) return NULL;
   struct node *x = read_or(p);
   for (size_t at = p->next->at; x && parser_take_name(p, "if"); at = p->next->at) {
-    x = two(p, NODE_CONDITION, at, x, read_or(p));
+    x = binary(p, NODE_CONDITION, at, x, read_or(p));
     if (!x) break;
     if (parser_take_name(p, "else") && !(x->z = expression_one(p))) x = NULL;
   }

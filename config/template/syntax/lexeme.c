@@ -37,8 +37,7 @@ const char *lexeme_name(const struct lexeme *l) {
       [LEXEME_VARIABLE_END] = "}}",     [LEXEME_BLOCK_BEGIN] = "{%", [LEXEME_BLOCK_END] = "%}",
       [LEXEME_TEXT] = "string",         [LEXEME_NUMBER] = "number"};
   if (l->kind == LEXEME_NAME) return l->value.text;
-  return l->kind < LEXEME_NAME || l->kind < LEXEME_ADD ? names[l->kind]
-                                                       : operators[l->kind - LEXEME_ADD];
+  return l->kind < LEXEME_ADD ? names[l->kind] : operators[l->kind - LEXEME_ADD];
 }
 
 static const char *const words[] = {[LEXEME_LOOP] = "loop",

@@ -124,7 +124,7 @@ static struct value of_reals(struct bounds *b, enum arithmetic_operator is, doub
 
 static bool append_all(struct bounds *b, struct value to, struct value from) {
   size_t count;
-  value_length(from, &count);
+  value_items(from, &count);
   for (size_t i = 0; i < count; i++)
     if (!value_append(b, to, value_at(from, i))) return false;
   return true;
@@ -150,7 +150,7 @@ static struct value repeat(struct bounds *b, struct value x, int64_t times) {
   }
   const struct value list = value_list(b, x.kind);
   size_t count;
-  value_length(x, &count);
+  value_items(x, &count);
   for (int64_t i = 0; list.kind && count > 0 && i < times; i++)
     if (!append_all(b, list, x)) return VALUE_FAILED;
   return list;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCK = 4000, OWN_BLOCK = 1000, ALIGNED = 8 };
+enum { BLOCK = 4000, OWN_BLOCK = 1000, ALIGNED = 8, BYTES_A_STEP = 64, ASK_EVERY = 1 << 16 };
 
 /* The line and column of the place, counted from 1, in characters. */
 static void count_lines(const struct bounds *b, size_t *line, size_t *column) {
@@ -90,7 +90,15 @@ bool bounds_step(struct bounds *b, size_t steps) {
     return bounds_fail(b, "the template takes too many steps");
   }
   b->steps -= steps;
-  return true;
+  if (b->steps > b->ask_at) return true;
+  b->ask_at = b->steps > ASK_EVERY ? b->steps - ASK_EVERY : 0;
+  return !patience_ends(b->patience, b->e);
+}
+
+bool bounds_text(struct bounds *b, size_t bytes) {
+  const size_t steps = bytes / BYTES_A_STEP + (b->part + bytes % BYTES_A_STEP) / BYTES_A_STEP;
+  b->part = (b->part + bytes) % BYTES_A_STEP;
+  return steps == 0 || bounds_step(b, steps);
 }
 
 bool bounds_enter(struct bounds *b) {

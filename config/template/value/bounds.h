@@ -10,16 +10,20 @@
 #include <stdint.h>
 
 #include "core/base/arena.h"
+#include "core/base/patience.h"
 
 struct bounds {
   struct arena *arena;
-  char *next, *end;   /* the rest of a block of the arena for small things */
-  size_t bytes;       /* that may still be allocated */
-  uint64_t steps;     /* that may still be taken */
-  unsigned depth;     /* levels that may still be entered */
-  const char *source; /* of the template, which the place of a failure refers to */
-  size_t at;          /* byte of the source that is read or evaluated */
-  struct error *e;    /* gets the first failure */
+  char *next, *end;          /* the rest of a block of the arena for small things */
+  size_t bytes;              /* that may still be allocated */
+  uint64_t steps;            /* that may still be taken */
+  size_t part;               /* bytes of texts that are not yet a step */
+  uint64_t ask_at;           /* steps left at which the caller's patience is asked next */
+  struct patience *patience; /* of the caller; or NULL */
+  unsigned depth;            /* levels that may still be entered */
+  const char *source;        /* of the template, which the place of a failure refers to */
+  size_t at;                 /* byte of the source that is read or evaluated */
+  struct error *e;           /* gets the first failure */
 };
 
 /* Allocates memory that is not cleared, aligned to 8 bytes. NULL after a failure. */
@@ -29,8 +33,13 @@ char *bounds_copy(struct bounds *b, const char *text, size_t length); /* a zero 
 /* Grows an array, of which `*room` things of `size` bytes are allocated, to hold `count`. */
 bool bounds_grow(struct bounds *b, void *array, size_t *room, size_t count, size_t size);
 
-/* Takes as many steps. False after a failure. */
+/* Takes as many steps, before the work that they stand for. False after a failure: there are too
+ * many, or the caller's patience has ended. */
 bool bounds_step(struct bounds *b, size_t steps);
+
+/* Takes the steps of work on as many bytes of texts, before it; a rest counts for the next one.
+ * False after a failure. */
+bool bounds_text(struct bounds *b, size_t bytes);
 
 /* Enters a level, of recursion in this program, and leaves it again. False: there are too many. */
 bool bounds_enter(struct bounds *b);

@@ -4,18 +4,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { BYTES_A_STEP = 64, FIRST = 64, PRINTED = 512 };
+enum { FIRST = 64, PRINTED = 512 };
 
 bool buffer_add(struct bounds *b, struct buffer *to, const char *text, size_t length) {
   if (to->most && length > to->most - to->length)
     return bounds_fail(b, "the template writes more than %zu bytes", to->most);
+  if (!bounds_text(b, length)) return false;
   if (to->room - to->length < length) {
     const size_t least = to->length + length + FIRST;
     if (!bounds_grow(b, &to->text, &to->room, least, 1)) return false;
   }
   if (length) memcpy(to->text + to->length, text, length);
   to->length += length;
-  return length < BYTES_A_STEP || bounds_step(b, length / BYTES_A_STEP);
+  return true;
 }
 
 bool buffer_print(struct bounds *b, struct buffer *to, const char *format, ...) {

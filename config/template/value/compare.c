@@ -5,32 +5,32 @@
 #include <math.h>
 #include <string.h>
 
-enum { BYTES_A_STEP = 64 };
-
 static bool equal_lists(struct bounds *b, struct value x, struct value y) {
   size_t count, other;
-  value_length(x, &count), value_length(y, &other);
+  value_items(x, &count), value_items(y, &other);
   if (count != other || !bounds_enter(b)) return false;
   size_t i = 0;
-  while (i < count && compare_equal(b, value_at(x, i), value_at(y, i))) i++;
+  while (i < count && bounds_step(b, 1) && compare_equal(b, value_at(x, i), value_at(y, i))) i++;
   bounds_leave(b);
   return i == count;
 }
 
 static bool equal_dicts(struct bounds *b, struct value x, struct value y) {
   size_t count, other, found = 0;
-  value_length(x, &count), value_length(y, &other);
+  value_items(x, &count), value_items(y, &other);
   if (count != other || !bounds_enter(b)) return false;
   if (x.foreign) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)x.json, key, value) {
-      const struct value in_y = compare_find(b, y, value_word(key));
+      const struct value word = value_word(key);
+      if (!bounds_step(b, 1) || !bounds_text(b, word.length)) break;
+      const struct value in_y = compare_find(b, y, word);
       if (!in_y.kind || !compare_equal(b, value_of_json(value), in_y)) break;
       found++;
     }
   } else {
-    for (; found < count; found++) {
+    for (; found < count && bounds_step(b, 1); found++) {
       const struct value in_y = compare_find(b, y, x.dict->key[found]);
       if (!in_y.kind || !compare_equal(b, x.dict->value[found], in_y)) break;
     }
@@ -79,14 +79,14 @@ bool compare_equal(struct bounds *b, struct value x, struct value y) {
   case VALUE_NONE:
     return true;
   case VALUE_TEXT:
-    return x.length == y.length && bounds_step(b, x.length / BYTES_A_STEP) &&
+    return x.length == y.length && bounds_text(b, x.length) &&
            memcmp(x.text, y.text, x.length) == 0;
   case VALUE_LIST:
   case VALUE_TUPLE:
   case VALUE_RANGE:
-    return bounds_step(b, 1) && equal_lists(b, x, y);
+    return equal_lists(b, x, y);
   case VALUE_DICT:
-    return bounds_step(b, 1) && equal_dicts(b, x, y);
+    return equal_dicts(b, x, y);
   default:
     return x.object == y.object && (x.kind != VALUE_VIEW || x.part == y.part);
   }
@@ -109,7 +109,7 @@ static bool holds_for(enum compare_operator is, int order) {
 static bool compare_lists(struct bounds *b, enum compare_operator is, struct value x,
                           struct value y, bool *holds) {
   size_t count, other, i = 0;
-  value_length(x, &count), value_length(y, &other);
+  value_items(x, &count), value_items(y, &other);
   const size_t shorter = count < other ? count : other;
   if (!bounds_enter(b)) return false;
   while (i < shorter && bounds_step(b, 1) && compare_equal(b, value_at(x, i), value_at(y, i))) i++;
@@ -137,7 +137,8 @@ bool compare_values(struct bounds *b, enum compare_operator is, struct value x, 
   if (value_is_number(x) && value_is_number(y))
     return *holds = holds_for(is, order_numbers(x, y)), true;
   if (x.kind == VALUE_TEXT && y.kind == VALUE_TEXT)
-    return *holds = holds_for(is, order_texts(x, y)), bounds_step(b, x.length / BYTES_A_STEP);
+    return bounds_text(b, x.length < y.length ? x.length : y.length) &&
+           (*holds = holds_for(is, order_texts(x, y)), true);
   if (x.kind == y.kind && (x.kind == VALUE_LIST || x.kind == VALUE_TUPLE))
     return compare_lists(b, is, x, y, holds);
   return bounds_fail(b, "'%s' not supported between instances of '%s' and '%s'", signs[is],
@@ -155,7 +156,7 @@ static size_t find_key(struct bounds *b, const struct value_dict *dict, struct v
 
 bool compare_put(struct bounds *b, struct value dict, struct value key, struct value value) {
   struct value_dict *d = dict.dict;
-  if (!value_is_hashable(key)) return bounds_fail(b, "unhashable type: '%s'", value_type(key));
+  if (!value_is_hashable(b, key)) return bounds_fail(b, "unhashable type: '%s'", value_type(key));
   const size_t at = find_key(b, d, key);
   if (b->e->status || !bounds_grow(b, &d->key, &d->room, at + 1, sizeof *d->key) ||
       !bounds_grow(b, &d->value, &d->value_room, at + 1, sizeof *d->value))
@@ -167,7 +168,8 @@ bool compare_put(struct bounds *b, struct value dict, struct value key, struct v
 
 struct value compare_find(struct bounds *b, struct value dict, struct value key) {
   if (dict.foreign) {
-    if (key.kind != VALUE_TEXT || strlen(key.text) != key.length) return VALUE_FAILED;
+    if (key.kind != VALUE_TEXT || !bounds_text(b, key.length) || strlen(key.text) != key.length)
+      return VALUE_FAILED;
     const json_t *found = json_object_get(dict.json, key.text);
     return found ? value_of_json(found) : VALUE_FAILED;
   }

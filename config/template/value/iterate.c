@@ -6,7 +6,7 @@
 static struct value next_item(struct bounds *b, struct iterator *i) {
   size_t count;
   (void)b;
-  return value_length(i->of, &count) && i->at < count ? value_at(i->of, i->at++) : VALUE_FAILED;
+  return value_items(i->of, &count) && i->at < count ? value_at(i->of, i->at++) : VALUE_FAILED;
 }
 
 static struct value next_character(struct bounds *b, struct iterator *i) {
@@ -32,8 +32,9 @@ static struct value next_entry(struct bounds *b, struct iterator *i) {
   void *entry = i->entry;
   if (!entry) return VALUE_FAILED;
   i->entry = json_object_iter_next((json_t *)i->of.json, entry);
-  return entry_of(b, part, value_word(json_object_iter_key(entry)),
-                  value_of_json(json_object_iter_value(entry)));
+  const struct value key = value_word(json_object_iter_key(entry));
+  if (!bounds_text(b, key.length)) return VALUE_FAILED;
+  return entry_of(b, part, key, value_of_json(json_object_iter_value(entry)));
 }
 
 static struct value next_none(struct bounds *b, struct iterator *i) {
@@ -43,7 +44,7 @@ static struct value next_none(struct bounds *b, struct iterator *i) {
 
 bool iterate_can(struct value v) {
   size_t length;
-  return v.kind == VALUE_ITERATOR || value_length(v, &length);
+  return v.kind == VALUE_ITERATOR || v.kind == VALUE_TEXT || value_items(v, &length);
 }
 
 struct iterator *iterate_value(struct bounds *b, struct value v) {

@@ -1,6 +1,8 @@
 /* letters: the characters of a text: upper and lower case, spaces, classes, as Python has them. */
 #include "config/template/value/letters.h"
 
+#include <stdlib.h>
+
 #include "config/template/value/buffer.h"
 #include "config/tokenizer/pattern/unicode.h"
 
@@ -8,24 +10,60 @@ bool letters_is_space(uint32_t c) { return (c >= 0x1c && c <= 0x1f) || unicode_i
 
 /* --- stripping --- */
 
-static bool is_in(uint32_t c, struct value set) {
-  if (!set.kind) return letters_is_space(c);
-  for (size_t i = 0, length; i < set.length; i += length)
-    if (unicode_read(set.text + i, &length) == c) return true;
-  return false;
+/* The characters that are stripped: a bit for each of ASCII, the others sorted. */
+struct strip_set {
+  bool spaces; /* all spaces instead */
+  uint64_t ascii[2];
+  uint32_t *other;
+  size_t others;
+};
+
+static int order_characters(const void *x, const void *y) {
+  const uint32_t first = *(const uint32_t *)x, second = *(const uint32_t *)y;
+  return (first > second) - (first < second);
+}
+
+static bool read_set(struct bounds *b, struct value set, struct strip_set *s) {
+  size_t others = 0, length;
+  *s = (struct strip_set){.spaces = !set.kind};
+  if (!set.kind) return true;
+  if (!bounds_text(b, set.length)) return false;
+  for (size_t i = 0; i < set.length; i += length) {
+    const uint32_t c = unicode_read(set.text + i, &length);
+    if (c < 0x80)
+      s->ascii[c / 64] |= UINT64_C(1) << c % 64;
+    else
+      others++;
+  }
+  if (others == 0) return true;
+  if (!bounds_step(b, others) || !(s->other = bounds_alloc(b, others * sizeof *s->other)))
+    return false;
+  for (size_t i = 0; i < set.length; i += length) {
+    const uint32_t c = unicode_read(set.text + i, &length);
+    if (c >= 0x80) s->other[s->others++] = c;
+  }
+  qsort(s->other, others, sizeof *s->other, order_characters);
+  return true;
+}
+
+static bool is_in(uint32_t c, const struct strip_set *s) {
+  if (s->spaces) return letters_is_space(c);
+  if (c < 0x80) return s->ascii[c / 64] >> c % 64 & 1;
+  return s->others && bsearch(&c, s->other, s->others, sizeof c, order_characters);
 }
 
 struct value letters_strip(struct bounds *b, struct value text, struct value set, bool left,
                            bool right) {
-  enum { BYTES_A_STEP = 64 };
+  struct strip_set s;
   size_t begin = 0, end = text.length, length;
-  while (left && begin < end && is_in(unicode_read(text.text + begin, &length), set))
-    begin += length;
-  while (right && end > begin && is_in(unicode_read_before(text.text, end, &length), set))
-    end -= length;
-  const size_t gone = text.length - (end - begin);
-  if (gone == 0) return text;
-  if (!bounds_step(b, gone * (1 + set.length) / BYTES_A_STEP)) return VALUE_FAILED;
+  if (!read_set(b, set, &s)) return VALUE_FAILED;
+  for (; left && begin < end && is_in(unicode_read(text.text + begin, &length), &s);
+       begin += length)
+    if (!bounds_text(b, length)) return VALUE_FAILED;
+  for (; right && end > begin && is_in(unicode_read_before(text.text, end, &length), &s);
+       end -= length)
+    if (!bounds_text(b, length)) return VALUE_FAILED;
+  if (end - begin == text.length) return text;
   return end == text.length ? value_text(text.text + begin, end - begin)
                             : value_copy(b, text.text + begin, end - begin);
 }
@@ -97,7 +135,8 @@ static bool begins_word(uint32_t c) {
 
 struct value letters_case(struct bounds *b, struct value text, enum letters_case to) {
   struct buffer out = {0};
-  bool first = true, done = true; /* is the next letter the first one of a word? */
+  bool first = true,
+       done = bounds_text(b, text.length); /* is the next letter the first one of a word? */
   for (size_t i = 0, length; done && i < text.length; i += length) {
     const uint32_t c = unicode_read(text.text + i, &length);
     const bool upper = to == LETTERS_UPPER || (to == LETTERS_FILTER_TITLE && first) ||
@@ -146,16 +185,17 @@ static bool is_of(uint32_t c, enum letters_class is) {
   }
 }
 
-bool letters_are(struct value text, enum letters_class is) {
+bool letters_are(struct bounds *b, struct value text, enum letters_class is, bool *are) {
   const bool cases = is == LETTERS_ARE_LOWER || is == LETTERS_ARE_UPPER;
-  bool any = is == LETTERS_ASCII;
+  *are = is == LETTERS_ASCII;
+  if (!bounds_text(b, text.length)) return false;
   for (size_t i = 0, length; i < text.length; i += length) {
     const uint32_t c = unicode_read(text.text + i, &length);
     if (cases && !is_cased(c)) continue;
-    if (!is_of(c, is)) return false;
-    any = true;
+    *are = is_of(c, is);
+    if (!*are) break;
   }
-  return any;
+  return true;
 }
 
 /* --- lines --- */

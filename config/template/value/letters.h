@@ -32,8 +32,8 @@ enum letters_class {
   LETTERS_ARE_UPPER,
   LETTERS_ASCII
 };
-/* str.isalpha() and its kind. */
-bool letters_are(struct value text, enum letters_class is);
+/* str.isalpha() and its kind. Returns false after a failure. */
+bool letters_are(struct bounds *b, struct value text, enum letters_class is, bool *are);
 
 /* The bytes of the line that begins at byte `at`, and, after them, those of its end: 0 at the end
  * of the text. Lines end as for str.splitlines(). */

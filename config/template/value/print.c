@@ -162,7 +162,7 @@ static bool dump_text(struct bounds *b, struct buffer *to, struct value v, bool 
   size_t plain = 0; /* where bytes begin that need no escape */
   for (size_t i = 0, length; done && i < v.length; i += length) {
     const uint32_t c = unicode_read(v.text + i, &length);
-    if (c >= 0x20 && c != '"' && c != '\\' && !(ascii && c > 0x7f)) continue;
+    if (c >= 0x20 && c != '"' && c != '\\' && !(ascii && c > 0x7e)) continue;
     done = buffer_add(b, to, v.text + plain, i - plain);
     plain = i + length;
     if (!done) break;

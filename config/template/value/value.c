@@ -145,7 +145,7 @@ bool value_truth(struct value v) {
   case VALUE_TEXT:
     return v.length > 0;
   default:
-    return !value_length(v, &length) || length > 0;
+    return !value_items(v, &length) || length > 0;
   }
 }
 
@@ -153,12 +153,13 @@ double value_as_real(struct value v) {
   return v.kind == VALUE_REAL ? v.real : (double)value_as_integer(v);
 }
 
-bool value_is_hashable(struct value v) {
+bool value_is_hashable(struct bounds *b, struct value v) {
   if (v.kind == VALUE_LIST || v.kind == VALUE_DICT || v.kind == VALUE_VIEW) return false;
+  if (v.kind == VALUE_TUPLE && !bounds_step(b, v.list->count)) return false;
   for (size_t i = 0; v.kind == VALUE_TUPLE && i < v.list->count; i++) {
     const struct value item = v.list->item[i];
     /* A tuple in a tuple is a rare key: bounded recursion is not worth it. */
-    if (item.kind == VALUE_TUPLE ? item.list->count > 0 : !value_is_hashable(item)) return false;
+    if (item.kind == VALUE_TUPLE ? item.list->count > 0 : !value_is_hashable(b, item)) return false;
   }
   return true;
 }
@@ -170,23 +171,27 @@ static size_t range_length(const struct value_range *r) {
   return (r->step > 0 ? r->start < r->stop : r->start > r->stop) ? (far - 1) / by + 1 : 0;
 }
 
-bool value_length(struct value v, size_t *length) {
+bool value_items(struct value v, size_t *count) {
   switch (v.kind) {
   case VALUE_UNDEFINED:
-    return *length = 0, true;
-  case VALUE_TEXT:
-    return *length = value_characters(v.text, v.length), true;
+    return *count = 0, true;
   case VALUE_LIST:
   case VALUE_TUPLE:
-    return *length = v.foreign ? json_array_size(v.json) : v.list->count, true;
+    return *count = v.foreign ? json_array_size(v.json) : v.list->count, true;
   case VALUE_DICT:
   case VALUE_VIEW:
-    return *length = v.foreign ? json_object_size(v.json) : v.dict->count, true;
+    return *count = v.foreign ? json_object_size(v.json) : v.dict->count, true;
   case VALUE_RANGE:
-    return *length = range_length(v.range), true;
+    return *count = range_length(v.range), true;
   default:
     return false;
   }
+}
+
+bool value_length(struct bounds *b, struct value v, size_t *length) {
+  if (v.kind != VALUE_TEXT) return value_items(v, length);
+  if (!bounds_text(b, v.length)) return false;
+  return *length = value_characters(v.text, v.length), true;
 }
 
 /* --- its parts --- */

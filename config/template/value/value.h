@@ -134,18 +134,22 @@ static inline bool value_is_number(struct value v) {
 }
 double value_as_real(struct value v);
 
-/* May it be a key? */
-bool value_is_hashable(struct value v);
+/* May it be a key? False after a failure, too. */
+bool value_is_hashable(struct bounds *b, struct value v);
 
-/* How many items, or characters. False without a failure: it has no length. */
-bool value_length(struct value v, size_t *length);
+/* How many items. False: it is neither a list, dict, view nor range, nor undefined. */
+bool value_items(struct value v, size_t *count);
+
+/* How many items, or characters of a text. False: it has no length, or after a failure. */
+bool value_length(struct bounds *b, struct value v, size_t *length);
 
 /* --- its parts --- */
 
 /* Item `i` of a list, tuple or range. */
 struct value value_at(struct value v, size_t i);
 
-/* Characters of UTF-8; the byte at which character `count` begins, or the end. */
+/* Characters of UTF-8; the byte at which character `count` begins, or the end. The steps of this
+ * work are the caller's to take. */
 size_t value_characters(const char *text, size_t length);
 size_t value_skip(const char *text, size_t length, size_t count);
 
