@@ -240,8 +240,7 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
 enum status whole_measure(const json_t *definition, const char *directory, uint64_t *bytes,
                           struct error *e) {
   struct whole_plan p;
-  whole_plan_make(&p, definition, directory, e);
-  *bytes = p.count * sizeof(float);
+  *bytes = whole_plan_make(&p, definition, directory, e) ? 0 : whole_plan_bytes(&p);
   whole_plan_free(&p);
   return e->status;
 }

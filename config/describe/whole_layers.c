@@ -349,11 +349,17 @@ static size_t read_open_count(struct whole_translation *t, const char *key) {
 }
 
 void whole_layers_read_disentangled(struct whole_translation *t) {
-  enum { POSITIONS = 512 /* the default of transformers */ };
+  /* The default of transformers; and the greatest reach: each layer has a number for each distance
+   * within it. */
+  enum { POSITIONS = 512, REACH_MOST = 1 << 16 };
   static const char biased[] = "position_biased_input", buckets_key[] = "position_buckets";
   static const char known_terms[] = "\"c2p\", \"p2c\" and both";
   static const char reach_key[] = "max_relative_positions", shared[] = "share_att_key";
   struct whole_disentangled *d = &t->w->disentangled;
+  const struct whole_keys *keys = t->family->keys;
+  const size_t width = whole_translation_count(t, keys->width, 1, 0);
+  if (whole_translation_count(t, keys->embedded, 1, width) != width) /* projected before the norm */
+    whole_translation_refuse(t, keys->embedded, keys->width);
   t->w->unplaced = !whole_translation_flag(t, biased, true);
   read_terms(t, "pos_att_type", known_terms, set_term);
   read_terms(t, "norm_rel_ebd", "\"layer_norm\" and \"none\"", set_norm);
@@ -370,7 +376,10 @@ void whole_layers_read_disentangled(struct whole_translation *t) {
   d->own = own;
   d->span = buckets ? buckets : reach;
   d->reach = buckets ? reach : 0;
-  if (buckets % 2 != 0)
+  if (reach > REACH_MOST)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %zu exceeds the %d that are supported",
+              said ? reach_key : t->family->keys->positions, reach, REACH_MOST);
+  else if (buckets % 2 != 0)
     error_set(t->e, STATUS_CONFIG, "config.json: %s: %zu is not supported: needs an even number",
               buckets_key, buckets);
   else if (buckets && reach < buckets / 2 + 2)

@@ -45,6 +45,12 @@ struct whole_role_row {
 
 extern const struct whole_role_row whole_roles[WHOLE_ROLES];
 
+/* Is it only projected, when the model is loaded? Its numbers are not kept. */
+static inline bool whole_role_is_projected(enum whole_role role) {
+  return role == WHOLE_POSITION_KEY || role == WHOLE_POSITION_QUERY || role == WHOLE_DISTANCES ||
+         role == WHOLE_NORM_DISTANCES;
+}
+
 static inline bool whole_role_is_norm(enum whole_role role) {
   return whole_roles[role].kind == WHOLE_IS_NORM || whole_roles[role].kind == WHOLE_IS_HEAD_NORM;
 }

@@ -115,17 +115,21 @@ static double stored_bytes(const struct checkpoint *file, const bool *used) {
   return bytes;
 }
 
+static bool is_quantized(enum whole_role role) {
+  return whole_roles[role].kind == WHOLE_IS_MATRIX && !whole_role_is_projected(role);
+}
+
 /* Bytes of the numbers in memory, in a quantized mode. All that is not quantized is float32, except
  * a table of tokens that is stored in 16 bits. */
 static double quantized_bytes(const struct whole_plan *p, enum compute compute) {
-  double bytes = 4.0 * (double)p->count;
+  double bytes = (double)whole_plan_bytes(p);
   for (enum whole_side side = 0; side < WHOLE_SIDES; side++) {
     const struct whole_stack *s = &p->stack[side];
     for (enum whole_role role = 0; s->family && role < WHOLE_ROLES; role++) {
       const size_t layers = role < WHOLE_LAYER_ROLES ? s->form.layers : 1;
       size_t out, in;
       whole_plan_size(s, role, &out, &in);
-      for (size_t i = 0; i < layers && whole_roles[role].kind == WHOLE_IS_MATRIX; i++)
+      for (size_t i = 0; i < layers && is_quantized(role); i++)
         if (whole_plan_part(s, role, i)->found &&
             (role >= WHOLE_LAYER_ROLES || whole_plan_origin(p, s, i) == i))
           bytes += (double)gemm_quantized_bytes(out, in, compute) - 4.0 * (double)(out * in);
@@ -151,7 +155,7 @@ static void print_memory(const struct whole_plan *p, FILE *out) {
   for (size_t i = 0; i < WHOLE_DENSES; i++)
     if (p->source.dense[i].file) stored += stored_bytes(p->source.dense[i].file, NULL);
   fprintf(out, "  %ju numbers: %.2f MB as stored, %.2f MB as float32", (uintmax_t)p->count,
-          stored * 1e-6, (double)p->count * 4e-6);
+          stored * 1e-6, (double)whole_plan_bytes(p) * 1e-6);
   for (enum compute c = COMPUTE_FLOAT32 + 1; c < COMPUTE_COUNT; c++)
     fprintf(out, ", %.2f MB as %s", quantized_bytes(p, c) * 1e-6, compute_names[c]);
   if (f->layers)

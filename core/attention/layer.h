@@ -132,9 +132,13 @@ void layer_free(struct layer *l);
 /* "packed", "openblas" or, without matrices, "none". */
 const char *layer_engine(const struct layer *l);
 
-/* Bytes of the matrices, and the forms in which they are stored, as bits 1 << form. */
+/* Bytes of the matrices and projected positions, and the forms in which matrices are stored, as bits 1 << form. */
 size_t layer_bytes(const struct layer *l);
 unsigned layer_forms(const struct layer *l);
+
+/* Bytes that a layer of this shape takes for disentangled positions, in every mode; layer_bytes
+ * includes them. */
+size_t layer_position_bytes(const struct layer_shape *s);
 
 /* Scratch bytes that one thread needs to compute spans of this layer. */
 size_t layer_scratch_bytes(const struct layer *l);

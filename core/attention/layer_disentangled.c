@@ -52,6 +52,44 @@ static void number_rows(const struct layer_shape *s, struct disentangled *d, siz
   }
 }
 
+/* The number of rows that some distance has: distances in order have rows in order. */
+static size_t count_rows(const struct layer_shape *s) {
+  const int64_t reach = (int64_t)size_max(s->position_span, s->position_reach);
+  size_t rows = 0;
+  for (int64_t r = -reach, last = -1; r <= reach; r++) {
+    const int64_t row = (int64_t)row_of(s, r);
+    rows += row != last;
+    last = row;
+  }
+  return rows;
+}
+
+/* --- sizes --- */
+
+/* A panel of columns may begin at the last row; and rows begin in different sets of the cache. */
+static size_t query_row(size_t rows) {
+  return size_round_up(rows + KERNEL_PANEL_MAX + 2 * KERNEL_LANES_MAX, 32) + 16;
+}
+
+/* Half of the numbers in the table of the distances' rows. */
+static size_t half_distances(const struct layer_shape *s) {
+  return size_max(s->position_span, s->position_reach) + KERNEL_LANES_MAX + 1;
+}
+
+static size_t bytes_of(const struct layer_shape *s, size_t rows) {
+  return 2 * half_distances(s) * sizeof(int32_t) +
+         (s->position_keys ? s->kv_heads * rows * s->head_size * sizeof(float) : 0) +
+         (s->position_queries ? s->heads * query_row(rows) * s->head_size * sizeof(float) : 0);
+}
+
+size_t layer_position_bytes(const struct layer_shape *s) {
+  return s->position_span ? bytes_of(s, count_rows(s)) : 0;
+}
+
+size_t disentangled_bytes(const struct layer *l) {
+  return l->disentangled ? bytes_of(&l->shape, l->disentangled->rows) : 0;
+}
+
 /* --- projections --- */
 
 /* The place of the projected rows, as heads. */
@@ -121,12 +159,11 @@ static void make_rows(struct layer *l, size_t *used, struct error *e) {
   const size_t reach = size_max(l->shape.position_span, l->shape.position_reach);
   must(l->shape.position_reach == 0 || l->shape.position_span % 2 == 0);
   must(reach < INT32_MAX / 2);
-  d->row = alloc_numbers(reach + KERNEL_LANES_MAX + 1, 2, 1, e);
+  d->row = alloc_numbers(half_distances(&l->shape), 2, 1, e);
   if (!d->row) return;
   d->reach = (int32_t)reach;
   number_rows(&l->shape, d, used);
-  /* A panel of columns may begin at the last row; and rows begin in different sets of the cache. */
-  d->query_row = size_round_up(d->rows + KERNEL_PANEL_MAX + 2 * KERNEL_LANES_MAX, 32) + 16;
+  d->query_row = query_row(d->rows);
 }
 
 void disentangled_make(struct layer *l, const struct layer_matrix matrix[ROLE_COUNT],
@@ -167,14 +204,6 @@ void disentangled_free(struct disentangled *d) {
   free(d);
 }
 
-size_t disentangled_bytes(const struct layer *l) {
-  const struct disentangled *d = l->disentangled;
-  const size_t size = l->shape.head_size * sizeof(float);
-  if (!d) return 0;
-  return (d->key ? l->shape.kv_heads * d->rows * size : 0) +
-         (d->query ? l->shape.heads * d->query_row * size : 0);
-}
-
 double disentangled_bound(const struct layer *l, double query, double key) {
   const struct disentangled *d = l->disentangled;
   if (!d) return 0;
@@ -187,9 +216,10 @@ struct kernel_disentangled disentangled_tile(const struct layer *l, const struct
                                              size_t row, size_t head) {
   const struct disentangled *d = l->disentangled;
   const size_t size = l->shape.head_size, shared = head / (l->shape.heads / l->shape.kv_heads);
-  return (struct kernel_disentangled){.key = d->key ? d->key + shared * d->rows * size : NULL,
-                                      .query =
-                                          d->query ? d->query + head * size * d->query_row : NULL,
+  const float *key = d->key ? d->key + shared * d->rows * size : NULL;
+  const float *query = d->query ? d->query + head * size * d->query_row : NULL;
+  return (struct kernel_disentangled){.key = key,
+                                      .query = query,
                                       .query_row = d->query_row,
                                       .row = d->row + d->reach + KERNEL_LANES_MAX,
                                       .reach = d->reach,

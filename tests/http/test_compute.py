@@ -343,11 +343,33 @@ class Definitions(unittest.TestCase):
         self.write("large/model.safetensors", safetensors_bytes(
             {name: (list(x.shape), x.ravel().tolist()) for name, x in tensors.items()}))
         self.write("large/config.json", {"model_type": "transformer", "heads": 4, "positions": "none"})
-        status, out, _ = attend("inspect", "large", cwd=self.folder)
+        self.inspect_agrees("large")
+
+    def test_inspect_counts_projected_positions(self):
+        """The positions of DeBERTa are float32 in every mode; what they are computed from is not kept."""
+        width = buckets = 256
+        shapes = {"embeddings.word_embeddings": (8, width), "embeddings.LayerNorm": (width,),
+                  "encoder.rel_embeddings": (2 * buckets, width)}
+        for name in ("attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj",
+                     "attention.self.pos_key_proj", "attention.self.pos_query_proj", "attention.output.dense",
+                     "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"):
+            shapes["encoder.layer.0." + name] = (width,) if name.endswith("LayerNorm") else (width, width)
+        self.write("far/model.safetensors", safetensors_bytes(
+            {f"{name}.{part}": (list(size), [0.01] * int(numpy.prod(size))) for name, shape in shapes.items()
+             for part, size in (("weight", shape), ("bias", shape[:1])) if part == "weight" or "_embeddings" not in name}))
+        self.write("far/config.json", {
+            "model_type": "deberta-v2", "hidden_size": width, "intermediate_size": width, "num_hidden_layers": 1,
+            "num_attention_heads": 4, "vocab_size": 8, "type_vocab_size": 0, "layer_norm_eps": 1e-7,
+            "hidden_act": "gelu", "relative_attention": True, "share_att_key": False, "pos_att_type": ["c2p", "p2c"],
+            "position_biased_input": False, "position_buckets": buckets, "max_position_embeddings": 512})
+        self.inspect_agrees("far")
+
+    def inspect_agrees(self, folder):
+        status, out, _ = attend("inspect", folder, cwd=self.folder)
         self.assertEqual(status, 0)
         sizes = {mode: float(size) for size, mode in re.findall(r"([\d.]+) MB as (float32|int8\S*?)[,;\n]", out.decode())}
         self.assertEqual(list(sizes), list(MODES))
-        self.write("attend.json", {"models": modes({"m": {"transformer": "large"}})})
+        self.write("attend.json", {"models": modes({"m": {"transformer": folder}})})
         server = Server(None, "--config", os.path.join(self.folder, "attend.json"))
         for mode, size in sizes.items():
             took = server.get(f"/v1/models/m-{mode}").json["bytes"]

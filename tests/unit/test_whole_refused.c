@@ -360,11 +360,11 @@ static void what_a_decoder_says(void **state) {
                     "there is no tensor \"encoder.layer.0.mlp.gated_layers.weight\"");
   config_is_refused(p, "jina-bert-a", "{\"model_type\":\"roberta\"}",
                     "position_embedding_type: has an unsupported value");
-  tensors_are_refused(p, "jina-bert-a",
-                      &(struct whole_edit){.add = "encoder.layer.0.attention.self.layer_norm_q.weight",
-                                           .rows = 24},
-                      "tensor \"encoder.layer.0.attention.self.layer_norm_q.weight\": queries and keys "
-                      "are normalized over all heads");
+  tensors_are_refused(
+      p, "jina-bert-a",
+      &(struct whole_edit){.add = "encoder.layer.0.attention.self.layer_norm_q.weight", .rows = 24},
+      "tensor \"encoder.layer.0.attention.self.layer_norm_q.weight\": queries and keys "
+      "are normalized over all heads");
   config_is_refused(p, "electra-a", "{\"position_embedding_type\":\"relative_key\"}",
                     "position_embedding_type: has an unsupported value");
   config_is_refused(p, "albert-a", "{\"num_hidden_groups\":5}",
@@ -392,6 +392,15 @@ static void what_a_decoder_says(void **state) {
                     "config.json: position_buckets: needs an integer");
   config_is_refused(p, "deberta-v3-a", "{\"max_relative_positions\":5}",
                     "config.json: max_relative_positions: 5 is within the 5 distances");
+  config_is_refused(p, "deberta-v3-a", "{\"embedding_size\":16}",
+                    "config.json: embedding_size: has an unsupported value, which would change the "
+                    "outputs; supported: hidden_size");
+  config_is_refused(p, "deberta-v3-a", "{\"max_relative_positions\":16777216}",
+                    "config.json: max_relative_positions: 16777216 exceeds the 65536 that are");
+  config_is_refused(p, "deberta-v3-a", "{\"max_position_embeddings\":65537}",
+                    "config.json: max_position_embeddings: 65537 exceeds the 65536 that are");
+  config_is_refused(p, "deberta-v3-a", "{\"max_relative_positions\":16777217}",
+                    "config.json: max_relative_positions: needs an integer from 1 to 16777216");
   config_is_refused(p, "deberta-v3-a", "{\"position_buckets\":200}",
                     "config.json: max_position_embeddings: 64 is within the 101 distances");
   config_is_refused(p, "deberta-v3-a", "{\"position_buckets\":10}",

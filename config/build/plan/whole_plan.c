@@ -69,3 +69,24 @@ void whole_plan_size(const struct whole_stack *stack, enum whole_role role, size
   *out = sizes[role][0];
   *in = sizes[role][1];
 }
+
+/* Bytes of a role's numbers that are not kept. */
+static uint64_t dropped_bytes(const struct whole_stack *s, enum whole_role role, size_t layer) {
+  const struct layout_matrix *m = whole_plan_part(s, role, layer);
+  if (!m->found || !whole_role_is_projected(role)) return 0;
+  return ((uint64_t)m->weight.rows * m->weight.columns + (m->has_bias ? m->bias.columns : 0)) *
+         sizeof(float);
+}
+
+uint64_t whole_plan_bytes(const struct whole_plan *p) {
+  uint64_t bytes = p->count * sizeof(float);
+  for (enum whole_side side = 0; side < WHOLE_SIDES; side++) {
+    const struct whole_stack *s = &p->stack[side];
+    if (!s->family || s->form.layers == 0) continue;
+    bytes += s->form.layers * layer_position_bytes(&s->form.kind->self);
+    for (enum whole_role role = 0; role < WHOLE_ROLES; role++)
+      for (size_t i = 0; i < (role < WHOLE_LAYER_ROLES ? s->form.layers : 1); i++)
+        bytes -= dropped_bytes(s, role, i);
+  }
+  return bytes;
+}

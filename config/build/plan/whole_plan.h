@@ -123,6 +123,10 @@ size_t whole_plan_origin(const struct whole_plan *p, const struct whole_stack *s
 /* The size of a role's weight, [out, in], once the form is known; a vector is one row. */
 void whole_plan_size(const struct whole_stack *s, enum whole_role role, size_t *out, size_t *in);
 
+/* Bytes of the numbers in memory as float32: DeBERTa's projected positions replace what they are
+ * computed from. */
+uint64_t whole_plan_bytes(const struct whole_plan *p);
+
 /* The file that holds the role's tensor: a dense layer may have its own. */
 static inline struct checkpoint *whole_plan_file(const struct whole_plan *p, enum whole_role role) {
   const bool dense = role >= WHOLE_DENSE && role <= WHOLE_DENSE_END;
