@@ -45,7 +45,8 @@ const double *rotary_frequencies(const struct layer *l, size_t length, double *r
   const double d = (double)l->shape.head_size;
   if (length == 0) return l->rotary;
   memset(room, 0, rotary_pairs(l) * sizeof *room);
-  const double longer = s->factor * (double)length / (double)s->trained - (s->factor - 1);
+  const double factor = s->factor > 0 ? s->factor : 1;
+  const double longer = factor * (double)length / (double)s->trained - (factor - 1);
   fill_frequencies(&l->shape, l->shape.rope_base * pow(longer, d / (d - 2)), room);
   return room;
 }

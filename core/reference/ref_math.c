@@ -109,7 +109,8 @@ static double frequency(double base, double exponent, const struct layer_stretch
 double ref_base(double base, size_t d, const struct layer_stretch *s, double n) {
   const double trained = (double)s->trained, size = (double)d;
   if (s->trained == 0 || n <= trained) return base;
-  return base * pow(1 + s->factor * (n / trained - 1), size / (size - 2));
+  const double factor = s->factor > 0 ? s->factor : 1;
+  return base * pow(1 + factor * (n / trained - 1), size / (size - 2));
 }
 
 void ref_rotate(double *x, size_t d, double base, const struct layer_stretch *s, double position) {

@@ -169,14 +169,13 @@ static void rows_are_turned_alike_wherever_they_are(void **unused) {
 
 /* The base follows the length of each item, whatever is beside it. A pair of numbers of an item of
  * n keys turns by (base (factor n / trained - factor + 1)^2)^(-1/2): 4 / (4 - 2) is 2. */
-static void a_base_may_follow_the_length_of_an_item(void **unused) {
-  (void)unused;
+static void base_follows(double factor) {
   enum { ITEMS = 5, SIZE = 4, TRAINED = 8 };
   static const size_t lengths[ITEMS] = {TRAINED, TRAINED + 1, 3, 40, TRAINED + 1};
   struct bench b;
   struct error e = {0};
   struct layer_shape shape = rotary_shape(1, SIZE, 100);
-  shape.rope_stretch = (struct layer_stretch){.factor = 2, .trained = TRAINED};
+  shape.rope_stretch = (struct layer_stretch){.factor = factor, .trained = TRAINED};
   bench_init(&b, &shape, NULL, 64, 64);
   float rows[2 * 64 * SIZE];
   for (size_t i = 0; i < 2 * 64 * SIZE; i++) rows[i] = i % SIZE % 2 && i % SIZE < 2;
@@ -203,13 +202,20 @@ static void a_base_may_follow_the_length_of_an_item(void **unused) {
     compute(b.l.layer, alone, 1e5);
     if (!agrees_with_twin(&b.l, alone, &e)) fail_msg("%s", e.detail);
     assert_memory_equal(alone->call.weights, beside->call.weights + at, k * k * sizeof(float));
-    const double longer = k > TRAINED ? 2 * (double)k / TRAINED - 1 : 1;
+    const double times = factor > 0 ? factor : 1, length = (double)(k > TRAINED ? k : TRAINED);
+    const double longer = times * length / TRAINED - (times - 1);
     for (size_t i = 0; i < k; i++)
       for (size_t j = 0; j < k; j++)
         near(score_of(alone->call.weights[i * k + j]), cos(((double)i - (double)j) * 0.1 / longer),
              1e-6);
   }
   bench_done(&b);
+}
+
+static void a_base_may_follow_the_length_of_an_item(void **unused) {
+  (void)unused;
+  base_follows(2);
+  base_follows(0); /* is read as 1 */
 }
 
 /* Two numbers that are none too large make one that is, half a quarter turn on. */
