@@ -18,7 +18,7 @@ static const char *const folders[] = {
     "d2l-a",          "vit-a",        "torch-post",   "marian-b",
     "mpnet-a",        "albert-inner", "electra-a",    "qwen2-bidirectional-window",
     "gemma2-a",       "gemma3-a",     "nomic-ntk",    "gte-a",
-    "modernbert-cls", "smollm3-a"};
+    "modernbert-cls", "smollm3-a",    "deberta-v3-a", "jina-bert-a"};
 
 static void config_must_be_told(const struct error *e) {
   must(e->status == STATUS_CONFIG && e->detail[0]);
