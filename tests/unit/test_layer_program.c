@@ -218,6 +218,10 @@ static struct asked ask(const struct tower *s, size_t most, bool measures, uint6
     const struct layer_shape *shape = &s->layer[i]->shape;
     struct call *c = &asked.call[i];
     *c = draw_wishes(s->layer[i], g, lean, measures, state, a);
+    /* A product of OpenBLAS has other bits with another number of rows. With a mask for each head,
+     * rows count that some needed head of any layer sees. */
+    if (g->mask_per_head && strcmp(layer_engine(s->layer[i]->layer), "openblas") == 0)
+      c->head_mask = NULL;
     if (i == 0) c->queries = draw_rows(a, state, g->q_rows * shape->query_size);
     if (i > 0 && asked.self) continue;
     c->keys = draw_rows(a, state, g->k_rows * shape->key_size);
