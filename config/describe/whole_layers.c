@@ -79,7 +79,7 @@ static void read_ntk(struct whole_translation *t, const struct rotation_said *sa
 }
 
 /* Dynamic NTK scaling: the base of an item follows its length. Items may be longer than those that
- * the model was trained for. */
+ * the model was trained for, if no key says how long they may be. */
 static void read_dynamic(struct whole_translation *t, const struct rotation_said *said,
                          struct layer_stretch *s) {
   if (t->family->decodes && !t->w->both_ways)
@@ -89,21 +89,30 @@ static void read_dynamic(struct whole_translation *t, const struct rotation_said
         "earlier keys would have to be computed again",
         said->where);
   s->factor = read_stretch_number(t, said, "factor", 1);
-  s->trained = whole_translation_count(t, t->family->keys->positions, 1, 0);
+  const struct whole_keys *keys = t->family->keys;
+  if (keys->dynamic) {
+    s->trained = whole_translation_count(t, keys->dynamic, 1, TRAINED);
+    return;
+  }
+  s->trained = whole_translation_count(t, keys->positions, 1, 0);
   if (s->trained == 0)
     error_set(t->e, STATUS_CONFIG, "config.json: %s: dynamic requires %s", said->where,
-              t->family->keys->positions);
+              keys->positions);
   if (!t->e->status) t->w->positions = (size_t)(s->factor * (double)s->trained);
 }
 
-/* Reads the same of a family that has keys of its own for it. */
-static void read_growth(struct whole_translation *t, struct layer_stretch *s) {
+/* Reads the keys that a family has of its own for a base that follows the length of an item. They
+ * override the length that rope_parameters gives, as published code reads them alone. */
+static void read_growth(struct whole_translation *t, const struct rotation_said *said,
+                        struct layer_stretch *s) {
   const char *key = t->family->keys->rope_factor;
   const json_t *value = key ? json_object_get(t->config, key) : NULL;
   const double factor = json_number_value(value);
   if (!value || json_is_null(value) || (json_is_number(value) && factor == 0)) return;
   if (!(factor > 0 && factor <= 1e9))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs a number above 0, or null", key);
+  if (s->factor > 0 && (s->trained == 0 || s->factor != factor))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: differs from %s", key, said->where);
   s->factor = factor;
   s->trained = whole_translation_count(t, t->family->keys->trained, 1, TRAINED);
 }
@@ -113,7 +122,7 @@ static bool read_stretch(struct whole_translation *t, const struct rotation_said
                          const char *kind, struct whole_layer_kind *out) {
   struct layer_stretch *s = &out->rope_stretch;
   if (strcmp(kind, "default") == 0) return true;
-  if (strcmp(kind, "ntk") == 0 && t->family->keys->ntk) return read_ntk(t, said, out), true;
+  if (t->family->keys->ntk) return strcmp(kind, "ntk") == 0 && (read_ntk(t, said, out), true);
   if (strcmp(kind, "dynamic") == 0) return read_dynamic(t, said, s), true;
   const bool llama = strcmp(kind, "llama3") == 0;
   if (!llama && strcmp(kind, "linear") != 0) return false;
@@ -142,10 +151,9 @@ static void read_rotation(struct whole_translation *t, const struct rotation_sai
   if (json_object_size(said->scaling) > 0 && (kind || !said->parameters) &&
       (!json_is_string(kind) || !read_stretch(t, said, json_string_value(kind), out)))
     error_set(t->e, STATUS_CONFIG,
-              "config.json: %s: has an unsupported kind; supported: default, linear, llama3, "
-              "dynamic%s",
-              said->where, t->family->keys->ntk ? ", ntk" : "");
-  read_growth(t, &out->rope_stretch);
+              "config.json: %s: has an unsupported kind; supported: default, %s", said->where,
+              t->family->keys->ntk ? "ntk" : "linear, llama3, dynamic");
+  read_growth(t, said, &out->rope_stretch);
 }
 
 /* Reads the rotary positions of a family whose layers with a window have others than the rest:
@@ -283,8 +291,9 @@ static bool read_window(struct whole_translation *t, struct whole_layer_kind *se
   const char *key = t->family->keys->window;
   const bool null = json_is_null(json_object_get(t->config, key));
   size_t window = null ? 0 : whole_translation_count(t, key, 1, type->window);
-  if (window == 0 || !whole_translation_flag(t, "use_sliding_window", !type->window_asked))
-    return false;
+  const bool asked = type->window_asked || !type->windows;
+  if (asked && !whole_translation_flag(t, "use_sliding_window", !type->window_asked)) return false;
+  if (window == 0) return false;
   if (!type->windows) whole_translation_refuse(t, key, "null");
   /* Hugging Face transformers counts the row itself in one direction, but not in both. */
   const bool both = t->w->both_ways || !t->family->decodes;

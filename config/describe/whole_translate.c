@@ -89,6 +89,9 @@ static void put_activation(struct whole_translation *t) {
     if (strcmp(said, a->name) == 0) name = a->is;
   const bool gated = before && strncmp(name, before, strlen(before)) == 0;
   if (gated) name += strlen(before);
+  /* An alias is about the layers. */
+  if (t->family->keys->alias)
+    t->w->has_head_activation = whole_settings_activation(said, &t->w->head_activation);
   if (!whole_settings_activation(name, &is)) {
     error_set(t->e, STATUS_CONFIG, "config.json: %s: \"%.60s\" is not a supported activation", key,
               said);
@@ -278,6 +281,12 @@ static const json_t *tower_of(const json_t *config, const char *key) {
   return json_is_object(dict) ? dict : json_object_get(config, key);
 }
 
+/* Is it the member about the tower of this name? "text_config" is that of "text". */
+static bool is_tower(const char *key, const char *name) {
+  const size_t length = strlen(name);
+  return strncmp(key, name, length) == 0 && strcmp(key + length, "_config") == 0;
+}
+
 enum status whole_translate(struct whole_words *w, const struct whole_documents *of,
                             struct notes *n, struct error *e) {
   if (whole_words_init(w, e)) return e->status;
@@ -291,7 +300,7 @@ enum status whole_translate(struct whole_words *w, const struct whole_documents 
   const json_t *positions = json_object_get(of->config, "position_embedding_type");
   w->type = whole_type_find(name, of->tower ? of->tower : json_string_value(positions));
   if (!w->type) {
-    char known[400];
+    char known[WHOLE_TYPE_LIST_SIZE];
     whole_type_list(known, sizeof known);
     return error_set(e, STATUS_CONFIG,
                      "config.json: unsupported model_type \"%.60s\"; supported: %s", name, known);
@@ -300,6 +309,9 @@ enum status whole_translate(struct whole_words *w, const struct whole_documents 
     return error_set(e, STATUS_CONFIG, "config.json: model_type: %s %s", name, w->type->why);
   if (of->tower && !w->type->tower)
     return error_set(e, STATUS_CONFIG, "tower: a model of model_type %s has only one", name);
+  if (of->tower && !is_tower(w->type->tower, of->tower))
+    return error_set(e, STATUS_CONFIG, "tower: \"%.60s\" of model_type %s is not supported",
+                     of->tower, name);
   const struct whole_family *family = whole_family_find(w->type->family);
   must(family != NULL);
   if (!family->keys) return whole_words_copy(w, of->config, e);

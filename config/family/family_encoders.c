@@ -27,6 +27,7 @@ static const struct whole_keys nomic_keys = {.own = {.layers = "n_layer", .heads
                                              .rope_base = "rotary_emb_base",
                                              .rope_factor = "rotary_scaling_factor",
                                              .trained = "max_trained_positions",
+                                             .dynamic = "max_position_embeddings",
                                              .epsilon = "layer_norm_epsilon",
                                              .activation = "activation_function",
                                              .gated = "gated-",
@@ -126,7 +127,7 @@ static const struct whole_family jina = {
     .gated = true,
     .alibi = true,
     .bias = WHOLE_BIAS_ALWAYS,
-    .unbiased = 1U << WHOLE_UP | 1U << WHOLE_GATE,
+    .unbiased = ROLE_BIT(WHOLE_UP) | ROLE_BIT(WHOLE_GATE),
 };
 static const struct whole_family electra = {
     .name = "electra",
@@ -294,8 +295,8 @@ static const struct whole_family nomic = {
     .keys = &nomic_keys,
     .rotary = true,
     .bias = WHOLE_BIAS_ALWAYS,
-    .unbiased =
-        QUERY_KEY_VALUE | 1U << WHOLE_OUTPUT | 1U << WHOLE_UP | 1U << WHOLE_GATE | 1U << WHOLE_DOWN,
+    .unbiased = QUERY_KEY_VALUE | ROLE_BIT(WHOLE_OUTPUT) | ROLE_BIT(WHOLE_UP) |
+                ROLE_BIT(WHOLE_GATE) | ROLE_BIT(WHOLE_DOWN),
 };
 /* GTE v1.5 and multilingual. */
 static const struct whole_family gte = {
@@ -320,7 +321,7 @@ static const struct whole_family gte = {
     .gated = true,
     .rotary = true,
     .bias = WHOLE_BIAS_ALWAYS,
-    .unbiased = 1U << WHOLE_UP | 1U << WHOLE_GATE,
+    .unbiased = ROLE_BIT(WHOLE_UP) | ROLE_BIT(WHOLE_GATE),
 };
 static const struct whole_family distilbert = {
     .name = "distilbert",
@@ -399,7 +400,7 @@ static const struct whole_family clip_text = {
     .ignored = {"text_model.embeddings.position_ids"},
     .keys = &clip_text_keys,
     .bias = WHOLE_BIAS_ALWAYS,
-    .unbiased = 1ULL << WHOLE_DENSE,
+    .unbiased = ROLE_BIT(WHOLE_DENSE),
     .lasting = true,
     .aside = true,
     .looks_back = true,

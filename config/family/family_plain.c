@@ -72,10 +72,8 @@ const struct whole_family whole_family_torch_layers = {
   "W_q", "W_k", "W_v", "W_o",                                                       \
       "ffn.dense1", [WHOLE_DOWN] = "ffn.dense2", [WHOLE_NORM_SELF] = "addnorm1.ln", \
                     [WHOLE_NORM_FORWARD] = last_norm ".ln"
-enum {
-  D2L_UNBIASED =
-      QUERY_KEY_VALUE | 1U << WHOLE_OUTPUT | CROSS_QUERY_KEY_VALUE | 1U << WHOLE_CROSS_OUTPUT
-};
+#define D2L_UNBIASED \
+  (QUERY_KEY_VALUE | ROLE_BIT(WHOLE_OUTPUT) | CROSS_QUERY_KEY_VALUE | ROLE_BIT(WHOLE_CROSS_OUTPUT))
 
 static const struct whole_family d2l_decoder = {
     D2L,

@@ -5,8 +5,8 @@
 #define NO_MODEL             .models = GUARD_NO_MODEL
 
 static const struct guard guards[] = {
-    {KEY("is_decoder", "false"), .family = "bert"},
-    {KEY("add_cross_attention", "false"), .family = "bert"},
+    {KEY("is_decoder", "false"), .models = GUARD_ENCODERS},
+    {KEY("add_cross_attention", "false"), .models = GUARD_ENCODERS},
     {KEY("pruned_heads", "{}"), .layers = GUARD_LAYER},
     {KEY("quantization_config", "{}"), .layers = GUARD_LAYER},
     {KEY("is_causal", "false"), .models = GUARD_ENCODERS},
@@ -40,8 +40,6 @@ static const struct guard guards[] = {
     {KEY("position_embedding_type", "\"alibi\""), .family = "jina_bert"},
     {KEY("feed_forward_type", "\"geglu\""), .family = "jina_bert"},
     {KEY("hidden_act", "\"gelu\""), .family = "jina_bert"},
-    {KEY("is_decoder", "false"), .family = "jina_bert"},
-    {KEY("add_cross_attention", "false"), .family = "jina_bert"},
 
     {KEY("attn_logit_softcapping", "null"), .layers = GUARD_LAYER},
     {KEY("final_logit_softcapping", "null")},
@@ -56,7 +54,6 @@ static const struct guard guards[] = {
     {KEY("num_experts", "0")},
     {KEY("num_local_experts", "0")},
     {KEY("add_cross_attention", "false"), .family = "gpt2"},
-    {KEY("is_decoder", "false"), .family = "t5"},
     {KEY("normalize_before", "false"), .family = "bart"},
     {KEY("normalize_embedding", "true"), .family = "bart"},
     {KEY("add_final_layer_norm", "false"), .family = "bart"},
@@ -74,13 +71,9 @@ static const struct guard guards[] = {
     {KEY("add_final_layer_norm", "false"), .family = "marian"},
     {KEY("extra_pos_embeddings", "2"), .family = "bart"},
     {KEY("extra_pos_embeddings", "2"), .family = "mbart"},
-    {KEY("is_decoder", "false"), .family = "electra"},
-    {KEY("add_cross_attention", "false"), .family = "electra"},
     {KEY("position_embedding_type", "\"absolute\""), .family = "electra"},
     {KEY("position_embedding_type", "\"absolute\""), .family = "albert"},
     {KEY("relative_attention_num_buckets", "32"), .family = "mpnet"},
-    {KEY("is_decoder", "false"), .family = "deberta-v2"},
-    {KEY("add_cross_attention", "false"), .family = "deberta-v2"},
     {KEY("conv_kernel_size", "0"), .value = GUARD_OFF, .family = "deberta-v2"},
     {KEY("pooler_hidden_act", "\"gelu\""), .family = "deberta-v2"},
     {KEY("prenorm", "false"), .family = "nomic_bert"},
@@ -99,7 +92,6 @@ static const struct guard guards[] = {
     {KEY("position_embedding_type", "\"rope\""), .family = "gte"},
     {KEY("logn_attention_scale", "false"), .family = "gte"},
     {KEY("pooler_act", "\"tanh\""), .family = "vit"},
-    {KEY("is_decoder", "false"), .family = "vit"},
 };
 
 size_t guard_count(void) { return sizeof guards / sizeof *guards; }

@@ -47,7 +47,10 @@ struct whole_keys {
   /* The factor of a base that follows the length of an item, and the length from which on it does.
    */
   const char *rope_factor, *trained;
-  bool ntk; /* rope_scaling may be of the type "ntk" */
+  /* The length from which on a base of the type "dynamic" follows that of an item; NULL: that of
+   * `positions`, which the factor then multiplies. */
+  const char *dynamic;
+  bool ntk; /* rope_scaling is of the type "ntk", and of no other but "default" */
   /* The window, and a number n: of n layers in a row, one has no window. If the file has a list
    * layer_types, that says which layers have a window. */
   const char *window, *full_every;
@@ -150,7 +153,7 @@ struct whole_family {
   const char *class_activation;     /* follows the first layer of a classifier, unless config.json
                                        has another; NULL: tanh */
   enum whole_bias bias;
-  uint64_t unbiased; /* a bit 1U << role each: there are more roles than 32 */
+  uint64_t unbiased; /* of ROLE_BIT */
   enum norm_kind norm;
   enum norm_place place;
   enum positions positions; /* without a stored table; POSITIONS_LEARNED: a table is required */

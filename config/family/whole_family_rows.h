@@ -23,10 +23,9 @@ extern const struct whole_family whole_family_llama;
 extern const struct whole_family whole_family_bart_encoder;
 extern const struct whole_family whole_family_bart_decoder;
 
-enum {
-  QUERY_KEY_VALUE = 1U << WHOLE_QUERY | 1U << WHOLE_KEY | 1U << WHOLE_VALUE,
-  CROSS_QUERY_KEY_VALUE = 1U << WHOLE_CROSS_QUERY | 1U << WHOLE_CROSS_KEY | 1U << WHOLE_CROSS_VALUE
-};
+#define QUERY_KEY_VALUE (ROLE_BIT(WHOLE_QUERY) | ROLE_BIT(WHOLE_KEY) | ROLE_BIT(WHOLE_VALUE))
+#define CROSS_QUERY_KEY_VALUE \
+  (ROLE_BIT(WHOLE_CROSS_QUERY) | ROLE_BIT(WHOLE_CROSS_KEY) | ROLE_BIT(WHOLE_CROSS_VALUE))
 
 /* Packed tensors of an attention. */
 #define QUERIES_KEYS_VALUES(stem)                    \

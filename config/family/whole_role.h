@@ -3,6 +3,7 @@
 #define CONFIG_WHOLE_ROLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The roles of each layer, then those of the stack. */
 enum whole_role {
@@ -50,6 +51,9 @@ static inline bool whole_role_is_projected(enum whole_role role) {
   return role == WHOLE_POSITION_KEY || role == WHOLE_POSITION_QUERY || role == WHOLE_DISTANCES ||
          role == WHOLE_NORM_DISTANCES;
 }
+
+/* The bit of a role in a set of roles: there are more than 32. */
+#define ROLE_BIT(role) (UINT64_C(1) << (role))
 
 static inline bool whole_role_is_norm(enum whole_role role) {
   return whole_roles[role].kind == WHOLE_IS_NORM || whole_roles[role].kind == WHOLE_IS_HEAD_NORM;

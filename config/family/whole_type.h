@@ -49,6 +49,8 @@ const struct whole_type *whole_type_find(const char *name, const char *variant);
  * config.json says? */
 bool whole_type_has_layers(const char *name, const char *layout);
 
+enum { WHOLE_TYPE_LIST_SIZE = 512 };
+
 /* Writes the names of all supported types: "bert, roberta". */
 void whole_type_list(char *out, size_t size);
 

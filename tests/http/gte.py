@@ -86,14 +86,11 @@ class Gte:
         self.definition = {"transformer": folder}
         self.tensors = {name: numpy.float64(x) for name, x in self.tensors.items()}
 
-    def frequencies(self, n):
+    def frequencies(self):
         base, size, scaling = self.config["rope_theta"], D // HEADS, self.config["rope_scaling"]
         exponents = numpy.arange(0, size, 2) / size
         if not scaling:
             return base ** -exponents
-        if scaling["type"] == "dynamic":
-            longer = max(n / self.config["max_position_embeddings"], 1)
-            return (base * (1 + scaling["factor"] * (longer - 1)) ** (size / (size - 2))) ** -exponents
         return (base * scaling["factor"]) ** -exponents / scaling["factor"] ** (2 / size)
 
     def run(self, tokens, types=None):
@@ -108,7 +105,7 @@ class Gte:
             layer = f"encoder.layer.{i}."
             q, k, v = (part.reshape(n, HEADS, -1)
                        for part in numpy.split(linear(x, t, layer + "attention.qkv_proj"), 3, axis=-1))
-            q, k = rotate(q, self.frequencies(n)), rotate(k, self.frequencies(n))
+            q, k = rotate(q, self.frequencies()), rotate(k, self.frequencies())
             scores = numpy.einsum("ihd,jhd->hij", q, k) / numpy.sqrt(D / HEADS)
             weights = numpy.exp(scores - scores.max(-1, keepdims=True))
             weights /= weights.sum(-1, keepdims=True)

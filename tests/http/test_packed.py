@@ -23,8 +23,6 @@ class Packed(FolderCase):
         def made(name, *args, **config):
             return Gte(os.path.join(cls.folder, name), *args, **config)
         cls.gte = {"base": made("base", rope_scaling=NTK), "plain": made("plain", type_vocab_size=2),
-                   "dynamic": made("dynamic", max_position_embeddings=16, rope_theta=100,
-                                   rope_scaling={"factor": 3, "type": "dynamic"}),
                    "snowflake": made("snowflake", **SNOWFLAKE),
                    "rerank": made("rerank", "new.", ("pooler", "classifier"), type_vocab_size=1, rope_scaling=NTK,
                                   architectures=["NewForSequenceClassification"]),
@@ -46,6 +44,13 @@ class Packed(FolderCase):
         cls.models["fill"] = write_folder(
             os.path.join(cls.folder, "fill"), "nomic-a", under="bert.", **cls.fill,
             config={"architectures": ["NomicBertForMaskedLM"]})
+        cls.models["dynamic"] = write_folder(
+            os.path.join(cls.folder, "dynamic"), "nomic-ntk",
+            config={"rotary_scaling_factor": None, "max_position_embeddings": 8,
+                    "rope_parameters": {"factor": 2.0, "rope_theta": 1000, "rope_type": "dynamic"}})
+        cls.models["longer"] = write_folder(
+            os.path.join(cls.folder, "longer"), "jina-v3-a",
+            config={"max_position_embeddings": 16, "rope_parameters": {"factor": 3, "rope_theta": 20000, "rope_type": "dynamic"}})
         for compute in ("int8", "int8-block"):
             cls.models[compute] = dict(cls.models["base"], compute=compute)
             cls.models.update({f"{name}-{compute}": dict(golden.definition(name), compute=compute) for name in NOMIC})
@@ -86,8 +91,13 @@ class Packed(FolderCase):
                             if not compute:
                                 numpy.testing.assert_allclose(mine, rows, 1e-4, 1e-4)
 
+    def test_a_base_as_transformers_writes_it(self):
+        for case in (case for model, case in golden.cases("encode") if model == "nomic-ntk"):
+            right = self.ask(None, "nomic-ntk", "encode", tokens=case["tokens"])
+            self.assertEqual(self.ask(None, "dynamic", "encode", tokens=case["tokens"]), right)
+
     def test_positions_beyond_those_that_a_model_was_trained_for(self):
-        problem = self.problem(self.server.post("/v1/models/dynamic/encode", {"tokens": [list(range(49))]}), 400,
+        problem = self.problem(self.server.post("/v1/models/longer/encode", {"tokens": [list(range(49))]}), 400,
                                "invalid-request")
         self.assertIn("exceed the model's context length of 48", problem["detail"])
 

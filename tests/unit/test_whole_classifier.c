@@ -228,8 +228,10 @@ static void decoders_have_classes_of_their_last_row(void **state) {
   place_head(p, &scores, NULL, "{" OF_ITEMS ",\"classifier_pooling\":\"sum\"}");
   whole_place_refused(p, "", "config.json: classifier_pooling: \"sum\" is not supported");
   place_head(p, &scores, NULL, "{" OF_ITEMS ",\"classifier_pooling\":\"late\"}");
+  whole_place_refused(p, "", "classifier_pooling: \"late\" is not supported; supported: cls, mean");
+  place_head(p, &scores, NULL, "{" OF_ITEMS ",\"classifier_pooling\":\"mean\"}");
   m = whole_place_load(p, "");
-  assert_int_equal(stack_form(whole_reader(m->whole))->classifier.vectors, STACK_VECTORS_LATE);
+  assert_int_equal(stack_form(whole_reader(m->whole))->classifier.vectors, STACK_VECTORS_MEAN);
   model_free(m);
 }
 

@@ -88,7 +88,12 @@ static void rows_may_see_a_window_alone(void **state) {
   assert_int_equal(window_of(p, "llama-b", mistral), 7);
   mistral = "{\"model_type\":\"mistral\",\"head_dim\":8,\"sliding_window\":null}";
   assert_int_equal(window_of(p, "llama-b", mistral), 0);
+  mistral = "{\"model_type\":\"mistral\",\"head_dim\":8,\"sliding_window\":7,"
+            "\"use_sliding_window\":false}"; /* Mistral has no such key */
+  assert_int_equal(window_of(p, "llama-b", mistral), 7);
   assert_int_equal(window_of(p, "llama-b", "{\"sliding_window\":null}"), 0);
+  assert_int_equal(window_of(p, "llama-b", "{\"sliding_window\":7,\"use_sliding_window\":false}"),
+                   0);
   assert_int_equal(window_of(p, "qwen2-a", "{}"), 0);
   assert_int_equal(window_of(p, "qwen2-a", "{\"use_sliding_window\":\"-\"}"), 0);
   assert_int_equal(window_of(p, "qwen2-a", "{\"use_sliding_window\":true}"),

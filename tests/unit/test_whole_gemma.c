@@ -97,7 +97,7 @@ static void layers_differ(void **state) {
   whole_read_free(&m);
   read_folder(
       &m, p, "gemma3-a",
-      "{\"sliding_window_pattern\":\"-\",\"_sliding_window_pattern\":6,\"rope_theta\":\"-\","
+      "{\"sliding_window_pattern\":\"-\",\"_sliding_window_pattern\":2,\"rope_theta\":\"-\","
       "\"rope_local_base_freq\":\"-\"}");
   assert_int_equal(layers_with(&m, HAS_WINDOW), 15);
   assert_int_equal(layers_with(&m, HAS_FAR_BASE), 0);
@@ -121,7 +121,7 @@ static void layers_differ(void **state) {
 static void an_embedding_model_has_half_the_window(void **state) {
   const struct place *p = *state;
   struct whole_read m;
-  read_folder(&m, p, "embeddinggemma-a", "{\"sliding_window\":7,\"_sliding_window_pattern\":6}");
+  read_folder(&m, p, "embeddinggemma-a", "{\"sliding_window\":7,\"_sliding_window_pattern\":2}");
   assert_int_equal(m.plan.kind, MODEL_ENCODER);
   assert_int_equal(m.form.kind[1].window, 4);
   assert_false(m.form.causal || m.form.output.tied);
@@ -156,6 +156,9 @@ static void the_text_decoder_is_taken(void **state) {
     whole_place_write(p, "generation_config.json",
                       "{\"cache_implementation\":\"hybrid\",\"do_sample\":true,\"eos_token_id\":"
                       "[1,10],\"top_k\":64,\"top_p\":0.95}");
+    whole_place_refused(p, ",\"tower\":\"vision\"",
+                        "tower: \"vision\" of model_type gemma3 is not supported");
+    model_free(whole_place_load(p, ",\"tower\":\"text\""));
     struct model *m = whole_place_load(p, "");
     assert_string_equal(m->whole->family, "gemma3");
     assert_true(whole_can_generate(m->whole));

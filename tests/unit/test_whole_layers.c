@@ -218,6 +218,11 @@ static void heads_of_rows_may_have_layers(void **state) {
   c = &stack_form(whole_reader(m->whole))->classifier;
   assert_true(c->activation == ACTIVATION_SILU && c->vectors == STACK_VECTORS_FIRST);
   model_free(m);
+  whole_place_config(p, "modernbert-cls", "{\"classifier_pooling\":\"late\"}");
+  whole_place_refused(p, "", "classifier_pooling: \"late\" is not supported; supported: cls, mean");
+  whole_place_config(p, "modernbert-cls", "{\"classifier_pooling\":\"bos\"}");
+  whole_place_refused(p, "", "classifier_pooling: \"bos\" is not supported; supported: cls, mean");
+  whole_place_config(p, "modernbert-cls", "{\"classifier_activation\":\"silu\"}");
   whole_place_tensors(p, "modernbert-cls", &(struct whole_edit){.drop = "head.norm."});
   whole_place_refused(p, "", "there is no tensor \"head.norm.weight\" of the classifier");
   whole_place_config(p, "modernbert-mlm", "{\"classifier_activation\":\"silu\"}");
@@ -225,6 +230,76 @@ static void heads_of_rows_may_have_layers(void **state) {
   m = whole_place_load(p, "");
   assert_int_equal(stack_form(whole_reader(m->whole))->output.activation, ACTIVATION_SILU);
   model_free(m);
+}
+
+/* --- NomicBERT --- */
+
+/* Checks the base that follows the length of an item, with the tensors of nomic-ntk. */
+static void growth_is(const struct place *p, const char *change, double factor, size_t trained) {
+  struct whole_read m;
+  whole_place_config(p, "nomic-ntk", change);
+  read_place(&m, p);
+  assert_true(m.form.kind->self.rope_stretch.factor == factor);
+  assert_int_equal(m.form.kind->self.rope_stretch.trained, trained);
+  assert_int_equal(m.plan.words.positions, 64); /* n_positions */
+  whole_read_free(&m);
+}
+
+/* Published files have the keys of published code and those of transformers. */
+static void nomic_may_say_how_its_base_grows_twice(void **state) {
+  const struct place *p = *state;
+#define DYNAMIC "\"rope_parameters\":{\"factor\":2.0,\"rope_theta\":1000,\"rope_type\":\"dynamic\"}"
+  whole_place_tensors(p, "nomic-ntk", NULL);
+  growth_is(p, "{}", 2, 8);
+  growth_is(p, "{" DYNAMIC ",\"max_position_embeddings\":48}", 2, 8);
+  growth_is(p, "{" DYNAMIC ",\"max_position_embeddings\":48,\"rotary_scaling_factor\":null}", 2,
+            48);
+  growth_is(p, "{" DYNAMIC ",\"rotary_scaling_factor\":null}", 2, 2048);
+  growth_is(p,
+            "{\"rope_parameters\":{\"rope_theta\":1000,\"rope_type\":\"default\"},"
+            "\"max_position_embeddings\":32,\"rotary_scaling_factor\":null}",
+            0, 0);
+  config_is_refused(p, "nomic-ntk", "{" DYNAMIC ",\"rotary_scaling_factor\":4}",
+                    "config.json: rotary_scaling_factor: differs from rope_parameters");
+  config_is_refused(
+      p, "nomic-ntk",
+      "{\"rope_parameters\":{\"factor\":2,\"rope_theta\":1000,\"rope_type\":\"linear\"}}",
+      "config.json: rotary_scaling_factor: differs from rope_parameters");
+  config_is_refused(p, "nomic-ntk",
+                    "{" DYNAMIC ",\"max_position_embeddings\":0,\"rotary_scaling_factor\":null}",
+                    "config.json: max_position_embeddings: needs an integer from 1");
+}
+
+static void activations_of_nomic_are(const struct place *p, const char *change,
+                                     enum activation layers, enum activation head) {
+  whole_place_config(p, "nomic-gelu", change);
+  struct model *m = whole_place_load(p, "");
+  const struct stack_form *f = stack_form(whole_reader(m->whole));
+  assert_true(f->output.tied);
+  assert_int_equal(f->kind->activation, layers);
+  assert_int_equal(f->output.activation, head);
+  model_free(m);
+}
+
+/* The layers have the exact GELU for each name; the masked language modeling head has not. */
+static void the_head_of_nomic_has_another_activation(void **state) {
+  const struct place *p = *state;
+#define MASKED "\"architectures\":[\"NomicBertForMaskedLM\"]"
+  whole_place_tensors(p, "nomic-gelu",
+                      &(struct whole_edit){
+                          .more = {{"cls.predictions.transform.dense.weight", 24, 24},
+                                   {"cls.predictions.transform.dense.bias", 24, 0},
+                                   {"cls.predictions.transform.layer_norm.weight", 24, 0},
+                                   {"cls.predictions.transform.layer_norm.bias", 24, 0}}});
+  activations_of_nomic_are(p, "{" MASKED "}", ACTIVATION_GELU, ACTIVATION_GELU);
+  activations_of_nomic_are(p, "{" MASKED ",\"activation_function\":\"gelu_new\"}", ACTIVATION_GELU,
+                           ACTIVATION_GELU_NEW);
+  activations_of_nomic_are(p, "{" MASKED ",\"activation_function\":\"gelu_fast\"}", ACTIVATION_GELU,
+                           ACTIVATION_GELU_NEW);
+  activations_of_nomic_are(p,
+                           "{\"architectures\":[\"NomicBertForPreTraining\"],"
+                           "\"activation_function\":\"gelu_pytorch_tanh\"}",
+                           ACTIVATION_GELU, ACTIVATION_GELU_NEW);
 }
 
 int main(void) {
@@ -236,6 +311,8 @@ int main(void) {
       IN_PLACE(what_a_file_may_not_say_of_layers),
       IN_PLACE(one_layer_may_lack_its_norm),
       IN_PLACE(heads_of_rows_may_have_layers),
+      IN_PLACE(nomic_may_say_how_its_base_grows_twice),
+      IN_PLACE(the_head_of_nomic_has_another_activation),
   };
   return cmocka_run_group_tests(tests, blas_start, NULL);
 }

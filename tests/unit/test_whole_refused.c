@@ -1,4 +1,5 @@
 /* test_whole_refused: definitions and files of whole models that are not served, and why not. */
+#include "config/family/whole_type.h"
 #include "tests/support/whole_place.h"
 
 /* Of a golden model whose config.json has these members. */
@@ -147,6 +148,10 @@ static void what_config_says(void **state) {
   config_is_refused(p, "bert-a", "{\"model_type\":\"umt5\"}", "model_type: umt5 is not supported");
   config_is_refused(p, "bert-a", "{\"model_type\":\"bort\"}",
                     "unsupported model_type \"bort\"; supported: transformer, bert, roberta, ");
+  char known[2 * WHOLE_TYPE_LIST_SIZE], told[sizeof known + 40]; /* all of the list is told */
+  whole_type_list(known, sizeof known);
+  snprintf(told, sizeof told, "unsupported model_type \"bort\"; supported: %s", known);
+  config_is_refused(p, "bert-a", "{\"model_type\":\"bort\"}", told);
   config_is_refused(p, "bert-a", "{\"model_type\":\"bart\"}",
                     "no tensor's name ends with \"encoder.layers.0.self_attn.q_proj.weight\"");
   config_is_refused(p, "bert-a", "{\"position_embedding_type\":\"relative_key\"}",
@@ -380,6 +385,8 @@ static void what_a_decoder_says(void **state) {
                     "relative_attention_num_buckets: has an unsupported value");
   config_is_refused(p, "deberta-v3-a", "{\"conv_kernel_size\":3}",
                     "conv_kernel_size: has an unsupported value");
+  config_is_refused(p, "modernbert-a", "{\"add_cross_attention\":true}",
+                    "add_cross_attention: has an unsupported value");
   config_is_refused(p, "deberta-v3-a", "{\"is_decoder\":true}",
                     "is_decoder: has an unsupported value");
   config_is_refused(p, "deberta-v3-a", "{\"pooler_hidden_act\":\"tanh\"}",
@@ -625,19 +632,19 @@ static void what_a_packed_encoder_says(void **state) {
                     "has an unsupported kind; supported: default, linear, llama3, dynamic");
   config_is_refused(p, "llama-b", "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}",
                     "config.json: rope_scaling: \"dynamic\" is supported only in encoders");
-  config_is_refused(p, "gte-a", "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":0}}",
-                    "rope_scaling: factor: needs a number of at least 1");
-  config_is_refused(p, "gte-a",
-                    "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2},"
+  config_is_refused(p, "jina-v3-a", "{\"rope_parameters\":{\"type\":\"dynamic\",\"factor\":0}}",
+                    "rope_parameters: factor: needs a number of at least 1");
+  config_is_refused(p, "jina-v3-a",
+                    "{\"rope_parameters\":{\"type\":\"dynamic\",\"factor\":2},"
                     "\"max_position_embeddings\":\"-\"}",
-                    "rope_scaling: dynamic requires max_position_embeddings");
+                    "rope_parameters: dynamic requires max_position_embeddings");
   config_is_refused(p, "gte-a", "{\"hidden_size\":\"-\"}",
                     "rope_scaling: ntk requires hidden_size");
   config_is_refused(p, "gte-a",
                     "{\"rope_scaling\":{\"type\":\"ntk\",\"factor\":2,\"mixed_b\":0.5}}",
                     "rope_scaling: mixed_b: only null is supported");
-  config_is_refused(p, "gte-a", "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2}}",
-                    "supported: default, linear, llama3, dynamic, ntk");
+  config_is_refused(p, "gte-a", "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}",
+                    "has an unsupported kind; supported: default, ntk");
   static const char *const gte[][2] = {{"pack_qkv", "false"},
                                        {"layer_norm_type", "\"rms_norm\""},
                                        {"position_embedding_type", "\"absolute\""},

@@ -211,13 +211,8 @@ static enum status set_function(struct whole_plan *p, size_t count, struct error
  * unless config.json names the pooling of the classifier. */
 static enum status set_vectors(const struct whole_plan *p, struct stack_classifier *c,
                                struct error *e) {
-  static const struct {
-    const char *word;
-    enum stack_vectors is;
-  } words[] = {{"cls", STACK_VECTORS_FIRST},
-               {"bos", STACK_VECTORS_FIRST},
-               {"mean", STACK_VECTORS_MEAN},
-               {"late", STACK_VECTORS_LATE}};
+  const bool late = p->family->class_vectors == STACK_VECTORS_LATE;
+  const char *first = late ? "bos" : "cls";
   static const char *const keys[] = {"classifier_pooling", "clf_pooling"};
   c->vectors = p->head != WHOLE_HEAD_CLASSES ? STACK_VECTORS_EACH
                : p->family->class_vectors    ? p->family->class_vectors
@@ -227,15 +222,19 @@ static enum status set_vectors(const struct whole_plan *p, struct stack_classifi
   for (size_t i = 0; !value && p->family->keys && i < sizeof keys / sizeof *keys; i++)
     value = json_object_get(p->source.config, keys[i]);
   if (!json_is_string(value) || p->head != WHOLE_HEAD_CLASSES) return STATUS_OK;
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (strcmp(json_string_value(value), words[i].word) != 0) continue;
-    c->vectors = words[i].is;
-    return STATUS_OK;
-  }
-  return error_set(e, STATUS_CONFIG,
-                   "config.json: classifier_pooling: \"%.80s\" is not supported; supported: cls, "
-                   "bos, mean, late",
-                   json_string_value(value));
+  const char *said = json_string_value(value);
+  if (strcmp(said, first) == 0)
+    c->vectors = STACK_VECTORS_FIRST;
+  else if (strcmp(said, "mean") == 0)
+    c->vectors = STACK_VECTORS_MEAN;
+  else if (late && strcmp(said, "late") == 0)
+    c->vectors = STACK_VECTORS_LATE;
+  else
+    return error_set(e, STATUS_CONFIG,
+                     "config.json: classifier_pooling: \"%.80s\" is not supported; supported: %s, "
+                     "mean%s",
+                     said, first, late ? ", late" : "");
+  return STATUS_OK;
 }
 
 /* Checks the settings of a classifier whose scores are its own. */

@@ -69,8 +69,9 @@ static enum status find_masked(const struct whole_heading *f) {
   struct whole_plan *p = f->p;
   const struct whole_masked *one = f->stack->family->masked;
   size_t i = 0;
-  if (p->kind != MODEL_ENCODER || !one->matrix || !whole_plan_is_for(p, "ForMaskedLM"))
-    return STATUS_OK;
+  const bool named =
+      whole_plan_is_for(p, "ForMaskedLM") || whole_plan_is_for(p, "NomicBertForPreTraining");
+  if (p->kind != MODEL_ENCODER || !one->matrix || !named) return STATUS_OK;
   while (i < WHOLE_MASKED_MOST && one[i].matrix && !has_masked(p, &one[i])) i++;
   if (i == WHOLE_MASKED_MOST || !one[i].matrix) {
     notes_add(&p->notes, "config.json: architectures names a masked language model, but there are "
