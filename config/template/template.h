@@ -3,10 +3,9 @@
  *
  * It computes what jinja2 3.1 does in an ImmutableSandboxedEnvironment with trim_blocks,
  * lstrip_blocks and loop controls, as Hugging Face transformers sets it up: also raise_exception,
- * strftime_now, tojson without HTML escapes and {% generation %}. It lacks: include, import,
- * extends, block, autoescape, integers of more than 64 bits, complex numbers, str.format,
- * str.encode, Markup (the filters `safe` and `escape` give plain texts), and the texts that Python
- * makes of the addresses of objects.
+ * strftime_now, tojson without HTML escapes and {% generation %}. server/docs/chat.md lists what it
+ * lacks; a test compares the list with jinja2's tables. The texts that Python makes of the
+ * addresses of objects are lacking, too.
  *
  * A template is foreign data: what it may use is in the table of its limits, and there is nothing
  * of the host that it could reach. A template that was read is immutable: any number of threads may

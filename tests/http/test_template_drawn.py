@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import random
+import re
 import subprocess
 import unittest
 import warnings
@@ -233,14 +234,33 @@ def render(made, template):
         return None, error
 
 
+def lines(templates):
+    """The answers of the program to templates."""
+    now = [NOW.year, NOW.month, NOW.day, NOW.hour, NOW.minute, NOW.second, NOW.microsecond]
+    asked = "".join(json.dumps({"template": t, "variables": VARIABLES, "now": now}) + "\n" for t in templates)
+    ran = subprocess.run([LINES], input=asked, stdout=subprocess.PIPE, text=True, check=True)
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
 class TemplateDrawn(unittest.TestCase):
+    def test_what_is_lacking(self):
+        """The page lists those filters, tests and functions of jinja2 that the program does not know, and no others."""
+        with open(os.path.join(ROOT, "server", "docs", "chat.md"), encoding="utf-8") as page:
+            rows = dict(re.findall(r"^\| (filters|tests|functions) \| (.*) \|$", page.read(), re.M))
+        made = environment()
+        for row, names, form, said in (("filters", made.filters, "{{ x | %s }}", "No filter named"),
+                                       ("tests", made.tests, "{{ x is %s }}", "No test named"),
+                                       ("functions", jinja2.defaults.DEFAULT_NAMESPACE, "{{ %s + 1 }}", "is undefined")):
+            names = sorted(n for n in names if n.isidentifier())
+            answers = lines([form % name for name in names])
+            lacking = [n for n, answer in zip(names, answers) if said in answer.get("error", "")]
+            listed = re.split(r" except | not ", rows[row])[1].split(";")[0]
+            self.assertEqual(lacking, sorted(re.findall(r"`(\w+)`", listed)), row)
+
     def test_as_jinja2(self):
         drawn, made = Drawn(49), environment()
         templates = [drawn.template() for _ in range(COUNT)]
-        now = [NOW.year, NOW.month, NOW.day, NOW.hour, NOW.minute, NOW.second, NOW.microsecond]
-        asked = "".join(json.dumps({"template": t, "variables": VARIABLES, "now": now}) + "\n" for t in templates)
-        ran = subprocess.run([LINES], input=asked, stdout=subprocess.PIPE, text=True, check=True)
-        answers = [json.loads(line) for line in ran.stdout.splitlines()]
+        answers = lines(templates)
         self.assertEqual(len(answers), COUNT)
         texts = 0
         for template, answer in zip(templates, answers):
@@ -250,6 +270,11 @@ class TemplateDrawn(unittest.TestCase):
             said = answer.get("error", "")
             if " at 0x" in (wanted or "") or isinstance(error, jinja2.TemplateAssertionError) or "not supported" in said or \
                     "has no text" in said:
+                continue
+            # An older jinja2 lets templates change lists by pop(). Sets of pairs are not supported. A variable that is given,
+            # and that a template sets after a block that reads it, is undefined in that block for jinja2 alone.
+            undefined = re.fullmatch(r"'(\w+)' is undefined", str(error))
+            if "attribute 'pop' of" in said or "{(" in (wanted or "") or undefined and undefined[1] in VARIABLES:
                 continue
             self.assertEqual(answer.get("text"), wanted, f"{template!r}: {said or error!r}")
             texts += wanted is not None
