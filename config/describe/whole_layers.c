@@ -1,5 +1,5 @@
-/* whole_layers: the two kinds of layers that a model may have, and disentangled positions. Layers
- * of the second kind have a window, or no rotary positions. */
+/* whole_layers: the two kinds of layers that a model may have, and disentangled positions. Local
+ * layers have a window, or no rotary positions. */
 #include "config/describe/whole_layers.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { TRAINED = 2048 }; /* positions that NomicBERT was trained for, if config.json has no key */
 
-static const char full[] = "full_attention", near[] = "sliding_attention";
+static const char full[] = "full_attention", sliding[] = "sliding_attention";
 
 /* The object of a key; NULL: there is none. */
 static const json_t *object_of(struct whole_translation *t, const char *key) {
@@ -159,45 +159,45 @@ static void read_rotation(struct whole_translation *t, const struct rotation_sai
 /* Reads the rotary positions of a family whose layers with a window have others than the rest:
  * rope_parameters has an object for each. rope_scaling is about the rest alone. */
 static void read_rotations(struct whole_translation *t, const json_t *parameters,
-                           const json_t *scaling, struct whole_layer_kind *second) {
+                           const json_t *scaling, struct whole_layer_kind *local) {
   const struct whole_keys *keys = t->family->keys;
   const char *key;
-  char far_where[48], near_where[48];
+  char full_where[48], local_where[48];
   json_t *value;
   json_object_foreach((json_t *)parameters, key, value) {
-    const bool known = strcmp(key, full) == 0 || strcmp(key, near) == 0;
+    const bool known = strcmp(key, full) == 0 || strcmp(key, sliding) == 0;
     if (!known || !json_is_object(value))
       error_set(t->e, STATUS_CONFIG,
                 "config.json: rope_parameters: %.60s: must be an object for \"%s\" or \"%s\"", key,
-                full, near);
+                full, sliding);
   }
-  snprintf(far_where, sizeof far_where, "rope_parameters: %s", full);
-  snprintf(near_where, sizeof near_where, "rope_parameters: %s", near);
-  const json_t *far_said = json_object_get(parameters, full),
-               *near_said = json_object_get(parameters, near);
+  snprintf(full_where, sizeof full_where, "rope_parameters: %s", full);
+  snprintf(local_where, sizeof local_where, "rope_parameters: %s", sliding);
+  const json_t *full_said = json_object_get(parameters, full),
+               *local_said = json_object_get(parameters, sliding);
   read_rotation(t,
-                &(struct rotation_said){.where = parameters ? far_where : "rope_scaling",
-                                        .parameters = far_said,
-                                        .scaling = parameters ? far_said : scaling,
+                &(struct rotation_said){.where = parameters ? full_where : "rope_scaling",
+                                        .parameters = full_said,
+                                        .scaling = parameters ? full_said : scaling,
                                         .base = keys->rope_base,
                                         .otherwise = t->w->type->rope_base},
                 t->w->kind);
   read_rotation(t,
-                &(struct rotation_said){.where = near_where,
-                                        .parameters = near_said,
-                                        .scaling = near_said,
-                                        .base = keys->rope_near,
-                                        .otherwise = t->w->type->rope_near},
-                second);
+                &(struct rotation_said){.where = local_where,
+                                        .parameters = local_said,
+                                        .scaling = local_said,
+                                        .base = keys->rope_local,
+                                        .otherwise = t->w->type->rope_local},
+                local);
 }
 
-static void read_rope(struct whole_translation *t, struct whole_layer_kind *second) {
+static void read_rope(struct whole_translation *t, struct whole_layer_kind *local) {
   static const char all[] = "rope_parameters", some[] = "rope_scaling";
   const json_t *parameters = object_of(t, all), *scaling = object_of(t, some);
   const char *key;
   json_t *value;
-  if (t->family->keys->rope_near) {
-    read_rotations(t, parameters, scaling, second);
+  if (t->family->keys->rope_local) {
+    read_rotations(t, parameters, scaling, local);
     return;
   }
   json_object_foreach((json_t *)parameters, key, value) {
@@ -213,10 +213,10 @@ static void read_rope(struct whole_translation *t, struct whole_layer_kind *seco
                                         .base = t->family->keys->rope_base,
                                         .otherwise = t->w->type->rope_base},
                 t->w->kind);
-  *second = *t->w->kind;
+  *local = *t->w->kind;
 }
 
-/* --- the layers of the second kind --- */
+/* --- local layers --- */
 
 /* Marks the layers that have a window: by layer_types, by their number, or all. */
 static void mark_windows(struct whole_translation *t, bool *marked) {
@@ -226,7 +226,7 @@ static void mark_windows(struct whole_translation *t, bool *marked) {
   const size_t from =
       type->window_from ? whole_translation_count(t, "max_window_layers", 0, type->window_from) : 0;
   for (size_t i = 0; i <= DEFINITION_LAYER_MAX; i++)
-    marked[i] = types  ? whole_words_is_kind(json_array_get(types, i), near)
+    marked[i] = types  ? whole_words_is_kind(json_array_get(types, i), sliding)
                 : each ? i % each != (type->full_first ? 0 : each - 1)
                        : i >= from;
 }
@@ -250,28 +250,28 @@ static void mark_unrotated(struct whole_translation *t, bool *marked) {
   }
 }
 
-/* Reads which layers are of the second kind. If all layers are of one kind, that is the first. */
-static void read_kinds(struct whole_translation *t, const struct whole_layer_kind *second) {
+/* Reads which layers are local. If all layers are of one kind, that is the first. */
+static void read_kinds(struct whole_translation *t, const struct whole_layer_kind *local) {
   struct whole_words *w = t->w;
   const size_t layers = whole_translation_count(t, t->family->keys->own.layers, 1, 0);
   const size_t count = layers ? layers : DEFINITION_LAYER_MAX;
   bool *marked = calloc(DEFINITION_LAYER_MAX + 1, sizeof *marked);
-  size_t seconds = 0;
+  size_t locals = 0;
   if (!marked) {
     error_no_memory(t->e);
     return;
   }
-  if (second->unrotated)
+  if (local->unrotated)
     mark_unrotated(t, marked);
   else
     mark_windows(t, marked);
-  for (size_t i = 0; i < count && i <= DEFINITION_LAYER_MAX; i++) seconds += marked[i];
-  if (seconds > 0) w->kind[seconds < count] = *second;
-  if (seconds == 0 || seconds == count) {
+  for (size_t i = 0; i < count && i <= DEFINITION_LAYER_MAX; i++) locals += marked[i];
+  if (locals > 0) w->kind[locals < count] = *local;
+  if (locals == 0 || locals == count) {
     free(marked);
     return;
   }
-  w->second = marked;
+  w->local = marked;
 }
 
 /* Checks the names in layer_types. */
@@ -279,14 +279,14 @@ static void check_types(struct whole_translation *t) {
   const json_t *one;
   size_t i;
   json_array_foreach(json_object_get(t->config, "layer_types"), i, one) {
-    if (!whole_words_is_kind(one, full) && !whole_words_is_kind(one, near))
+    if (!whole_words_is_kind(one, full) && !whole_words_is_kind(one, sliding))
       error_set(t->e, STATUS_CONFIG,
-                "config.json: layer_types: only \"%s\" and \"%s\" are supported", full, near);
+                "config.json: layer_types: only \"%s\" and \"%s\" are supported", full, sliding);
   }
 }
 
-/* Reads the window of the second kind. False: it has none. */
-static bool read_window(struct whole_translation *t, struct whole_layer_kind *second) {
+/* Reads the window of local layers. False: they have none. */
+static bool read_window(struct whole_translation *t, struct whole_layer_kind *local) {
   const struct whole_type *type = t->w->type;
   const char *key = t->family->keys->window;
   const bool null = json_is_null(json_object_get(t->config, key));
@@ -298,18 +298,18 @@ static bool read_window(struct whole_translation *t, struct whole_layer_kind *se
   /* Hugging Face transformers counts the row itself in one direction, but not in both. */
   const bool both = t->w->both_ways || !t->family->decodes;
   if (both && type->window_halved) window /= 2;
-  second->window = window + both;
+  local->window = window + both;
   return true;
 }
 
 void whole_layers_read(struct whole_translation *t) {
-  struct whole_layer_kind second = {0};
+  struct whole_layer_kind local = {0};
   const struct whole_keys *keys = t->family->keys;
-  read_rope(t, &second);
+  read_rope(t, &local);
   check_types(t);
-  const bool nears = read_window(t, &second);
-  second.unrotated = keys->rotated;
-  if (nears || keys->rope_near || keys->rotated) read_kinds(t, &second);
+  const bool windows = read_window(t, &local);
+  local.unrotated = keys->rotated;
+  if (windows || keys->rope_local || keys->rotated) read_kinds(t, &local);
 }
 
 /* --- disentangled positions --- */

@@ -48,7 +48,7 @@ enum status whole_words_init(struct whole_words *w, struct error *e) {
 void whole_words_free(struct whole_words *w) {
   json_decref(w->words);
   json_decref(w->from);
-  free(w->second);
+  free(w->local);
   *w = (struct whole_words){0};
 }
 
@@ -174,7 +174,7 @@ size_t whole_words_group(const struct whole_words *w, size_t layer) {
 }
 
 unsigned whole_words_kind(const struct whole_words *w, size_t layer) {
-  return w->second && w->second[layer];
+  return w->local && w->local[layer];
 }
 
 /* --- errors --- */

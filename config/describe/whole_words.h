@@ -49,7 +49,7 @@ struct whole_words {
   struct whole_disentangled disentangled;
   bool unplaced; /* no learned positions, although the family has them */
   struct whole_layer_kind kind[STACK_KINDS]; /* of all layers, if there is only one */
-  bool *second; /* [DEFINITION_LAYER_MAX + 1] layers of the second kind; NULL: there are none */
+  bool *local;              /* [DEFINITION_LAYER_MAX + 1] layers of kind[1]; NULL: there are none */
   bool has_head_activation; /* that of the heads is not the one of the layers */
   enum activation head_activation;
   bool both_ways; /* a family of decoders attends to later rows, too: it is an encoder */

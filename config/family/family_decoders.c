@@ -30,7 +30,7 @@ static const struct whole_keys gemma3_keys = {LLAMA_KEYS,
                                               .activation = "hidden_activation",
                                               .activation_open = true,
                                               .score_scalar = "query_pre_attn_scalar",
-                                              .rope_near = "rope_local_base_freq",
+                                              .rope_local = "rope_local_base_freq",
                                               .full_every = "sliding_window_pattern"};
 
 /* Llama and similar models; only some of them have norms of heads. The arguments are the stems of

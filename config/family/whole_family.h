@@ -43,7 +43,7 @@ struct whole_keys {
   const char *width, *head_size, *vocabulary, *types, *positions;
   const char *kv_heads;
   /* The base of rotary positions; and that of layers with a window: NULL is the same. */
-  const char *rope_base, *rope_near;
+  const char *rope_base, *rope_local;
   /* The factor of a base that follows the length of an item, and the length from which on it does.
    */
   const char *rope_factor, *trained;

@@ -20,8 +20,8 @@
   .heads = 8, .head_size = 256, .epsilon = 1e-6, .activation = "gelu_new",                    \
   .scaled_embedding = true, .windows = true, .window = 4096, .score_scalar = 256, .begin = 2, \
   .end = 1, .pad = 0, .forced_end = -1
-#define GEMMA3                                                                      \
-  GEMMA, .family = "gemma3", .rope_base = 1e6, .rope_near = 10000, .full_every = 6, \
+#define GEMMA3                                                                       \
+  GEMMA, .family = "gemma3", .rope_base = 1e6, .rope_local = 10000, .full_every = 6, \
          .head_norms = true, .both_ways = true, .window_halved = true
 #define GTE                                                                                 \
   .family = "gte", .heads = 12, .rope_base = 10000, .epsilon = 1e-12, .activation = "gelu", \
@@ -129,7 +129,7 @@ static const struct whole_type types[] = {
      .family = "modernbert",
      .heads = 12,
      .rope_base = 160000,
-     .rope_near = 10000,
+     .rope_local = 10000,
      .windows = true,
      .window_halved = true,
      .window = 128,

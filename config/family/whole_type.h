@@ -18,7 +18,7 @@ struct whole_type {
   size_t heads;           /* 0: those of the tensors */
   size_t head_size;       /* 0: the width divided by the heads */
   double rope_base;       /* of a family with rotary positions, */
-  double rope_near;       /* and of its layers with a window if they have another one */
+  double rope_local;      /* and of its layers with a window if they have another one */
   double epsilon;         /* of norms */
   const char *activation; /* name in config.json */
   bool scaled_embedding;
