@@ -20,8 +20,8 @@ struct trace {
   float *query;                  /* [n] zeros if it attends to no key */
   float *key;                    /* [k, n] zeros for a masked key */
   float *value;                  /* [k, d_v] zeros for a masked key with a weight of 0 */
-  float *product;                /* [k] q.k, or v.tanh(q + k); 0 for a masked key */
-  float *score;                  /* [k] with scale, bias and relative positions; 0 if masked */
+  float *product;                /* [k] q.k without position terms, or v.tanh(q + k); 0 if masked */
+  float *score;                  /* [k] with scale, bias and all positions; 0 if masked */
   float *weight;                 /* [k] bit-identical to the call's attention weights */
   float *context;                /* [d_v] before head_mask; bit-identical to the call's */
 };

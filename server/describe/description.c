@@ -101,6 +101,11 @@ static bool add_cap(json_t *to, const char *key, float cap) {
   return !(cap > 0) || add_member(to, key, json_real(real_of_float(cap)));
 }
 
+static bool add_position_scores(json_t *to, const struct layer_shape *s) {
+  const char *kind = s->alibi ? "alibi" : s->position_span > 0 ? "disentangled" : NULL;
+  return !kind || add_member(to, "position_scores", json_string(kind));
+}
+
 /* Adds the sizes of one of its stacks. */
 static bool add_sizes(json_t *to, const struct stack *s) {
   const struct stack_form *f = stack_form(s);
@@ -112,7 +117,7 @@ static bool add_sizes(json_t *to, const struct stack *s) {
          add_size(to, "kv_heads", kv_heads) && add_size(to, "width", f->width) &&
          add_size(to, "head_size", head_size) && add_window(to, s) &&
          add_cap(to, "score_cap", f->kind->self.cap) && add_cap(to, "logit_cap", f->output.cap) &&
-         add_size(to, "feed_forward", f->forward_size);
+         add_position_scores(to, &f->kind->self) && add_size(to, "feed_forward", f->forward_size);
 }
 
 static json_t *describe_stack(const struct stack *s) {

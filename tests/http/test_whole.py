@@ -226,6 +226,15 @@ class Whole(Case):
             self.assertRegex(err, "no memory|out of memory|Cannot allocate memory")
 
 
+class Positions(Case):
+    def test_how_scores_depend_on_distances(self):
+        kinds = {"deberta-v3-a": "disentangled", "jina-bert-a": "alibi", "mpnet-a": None}
+        server = Server({"models": {name: {"transformer": os.path.join(GOLDEN, name)} for name in kinds}})
+        for name, kind in kinds.items():
+            self.assertEqual(server.get(f"/v1/models/{name}").json.get("position_scores"), kind, name)
+        server.stop()
+
+
 class Dense(Case):
     """What stands behind the pooling, computed anew from the rows."""
 
