@@ -139,6 +139,9 @@ static void add_stack(const struct whole_listing *l) {
     add_matrix(b, f->forward_size, f->width);
     if (whole_plan_part(l->stack, WHOLE_GATE, i)->found)
       b->token += (uint64_t)f->width * f->forward_size;
+    if (i > 0) continue;
+    b->parameters += count_roles(l, WHOLE_OF_CONVOLUTION, i);
+    b->token += (uint64_t)f->width * f->width * f->convolution.taps;
   }
   if (has_role(l, WHOLE_NORM_LAST))
     add_width(add_block(l, BLOCK_NORM, "norm", WHOLE_OF_NORM), f->width);

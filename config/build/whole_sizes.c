@@ -283,6 +283,11 @@ static enum status set_kinds(const struct whole_sizing *z, struct error *e) {
     set_kind(z, &z->p->words.kind[kind], &f->kind[kind]);
   }
   f->last_aside = family->aside;
+  f->convolution = z->p->words.convolution;
+  const struct layout_part *convolution = &z->stack->part[WHOLE_CONVOLUTION].weight;
+  if (convolution->tensor && agree(convolution, (size_t)convolution->tensor->dim[2],
+                                   "config.json: conv_kernel_size", f->convolution.taps, e))
+    return e->status;
   const bool headed = z->stack->part[WHOLE_HEAD].found;
   const struct whole_masked *masked = z->p->masked;
   f->output.tied =

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "config/describe/definition.h"
+#include "config/describe/whole_settings.h"
 #include "config/settings/option.h"
 
 enum { TRAINED = 2048 }; /* positions that NomicBERT was trained for, if config.json has no key */
@@ -395,4 +396,22 @@ void whole_layers_read_disentangled(struct whole_translation *t) {
     error_set(t->e, STATUS_CONFIG,
               "config.json: %s: %zu is within the %zu distances that have a row each",
               said ? reach_key : t->family->keys->positions, reach, buckets / 2 + 1);
+}
+
+/* --- the convolution behind layer 0 --- */
+
+void whole_layers_read_convolution(struct whole_translation *t) {
+  static const char taps_key[] = "conv_kernel_size", act_key[] = "conv_act";
+  struct stack_convolution *c = &t->w->convolution;
+  c->taps = read_open_count(t, taps_key);
+  if (c->taps == 0) return;
+  if (c->taps % 2 == 0)
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: %zu is not supported: needs an odd number",
+              taps_key, c->taps);
+  const json_t *value = json_object_get(t->config, act_key);
+  const char *said = value ? json_string_value(value) : "tanh";
+  c->tanh = said && strcmp(said, "tanh") == 0;
+  if (!c->tanh && !(said && whole_settings_activation(said, &c->activation)))
+    error_set(t->e, STATUS_CONFIG, "config.json: %s: \"%.60s\" is not a supported activation",
+              act_key, said ? said : option_json_kind(value));
 }

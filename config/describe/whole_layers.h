@@ -12,4 +12,7 @@ void whole_layers_read(struct whole_translation *t);
 /* Reads the positions of a family with disentangled ones. */
 void whole_layers_read_disentangled(struct whole_translation *t);
 
+/* Reads which convolution a family has that may have one. */
+void whole_layers_read_convolution(struct whole_translation *t);
+
 #endif

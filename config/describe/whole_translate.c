@@ -224,6 +224,7 @@ static void translate(struct whole_translation *t) {
   t->w->positions = whole_translation_count(t, keys->positions, 1, 0);
   if (t->family->rotary) whole_layers_read(t);
   if (t->family->disentangled) whole_layers_read_disentangled(t);
+  if (t->family->stem[WHOLE_CONVOLUTION]) whole_layers_read_convolution(t);
   if (!t->family->layer) { /* a module of sentence-transformers has no such key */
     put(t, "pool", NULL, json_string("mean"));
     const bool unsaid = json_is_null(json_object_get(t->config, "normalize"));

@@ -47,7 +47,8 @@ struct whole_words {
   double score_scalar;         /* scores are divided by its root */
   double score_cap, logit_cap; /* 0: none */
   struct whole_disentangled disentangled;
-  bool unplaced; /* no learned positions, although the family has them */
+  struct stack_convolution convolution; /* without its numbers */
+  bool unplaced;                        /* no learned positions, although the family has them */
   struct whole_layer_kind kind[STACK_KINDS]; /* of all layers, if there is only one */
   bool *local;              /* [DEFINITION_LAYER_MAX + 1] layers of kind[1]; NULL: there are none */
   bool has_head_activation; /* that of the heads is not the one of the layers */

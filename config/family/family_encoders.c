@@ -252,6 +252,8 @@ static const struct whole_family deberta2 = {
          [WHOLE_NORM_FORWARD] = "output.LayerNorm", [WHOLE_POSITION_KEY] = "self.pos_key_proj",
          [WHOLE_POSITION_QUERY] = "self.pos_query_proj",
          [WHOLE_DISTANCES] = "encoder.rel_embeddings", [WHOLE_NORM_DISTANCES] = "encoder.LayerNorm",
+         [WHOLE_CONVOLUTION] = "encoder.conv.conv",
+         [WHOLE_NORM_CONVOLUTION] = "encoder.conv.LayerNorm",
          BERT_EMBEDDED, [WHOLE_CLASS_FIRST] = "pooler.dense", [WHOLE_CLASSES] = "classifier"},
     .class_activation = "gelu",
     .bare_classes = "classifier",

@@ -74,7 +74,7 @@ static const struct guard guards[] = {
     {KEY("position_embedding_type", "\"absolute\""), .family = "electra"},
     {KEY("position_embedding_type", "\"absolute\""), .family = "albert"},
     {KEY("relative_attention_num_buckets", "32"), .family = "mpnet"},
-    {KEY("conv_kernel_size", "0"), .value = GUARD_OFF, .family = "deberta-v2"},
+    {KEY("conv_groups", "1"), .family = "deberta-v2"},
     {KEY("pooler_hidden_act", "\"gelu\""), .family = "deberta-v2"},
     {KEY("prenorm", "false"), .family = "nomic_bert"},
     {KEY("use_rms_norm", "false"), .family = "nomic_bert"},

@@ -3,6 +3,7 @@
 #define CONFIG_WHOLE_ROLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The roles of each layer, then those of the stack. */
@@ -30,6 +31,7 @@ enum whole_role_block {
   WHOLE_OF_FIRST, /* the self-attention of layer 0 */
   WHOLE_OF_CROSS,
   WHOLE_OF_FORWARD,
+  WHOLE_OF_CONVOLUTION, /* behind the feed-forward of layer 0 */
   WHOLE_OF_NORM,
   WHOLE_OF_POOLER,
   WHOLE_OF_DENSE,
@@ -57,6 +59,11 @@ static inline bool whole_role_is_projected(enum whole_role role) {
 
 static inline bool whole_role_is_norm(enum whole_role role) {
   return whole_roles[role].kind == WHOLE_IS_NORM || whole_roles[role].kind == WHOLE_IS_HEAD_NORM;
+}
+
+/* How many dimensions the weight of a role has. */
+static inline size_t whole_role_rank(enum whole_role role) {
+  return whole_role_is_norm(role) ? 1 : role == WHOLE_CONVOLUTION ? 3 : 2;
 }
 
 #endif

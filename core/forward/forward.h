@@ -1,10 +1,10 @@
 /* forward: what a stack is made of, and what the steps of its runs share. Private to core/.
  *
- * embed.c, join.c (residuals and norms), feed_forward.c, pooling.c and output.c (log probabilities
- * of given tokens) are the steps of a forward pass besides the attentions; rows.c is what these
- * have in common. core/stack lists them as a program, together with the steps of core/inspect and
- * core/generate. A stack is immutable once it is made, and shared by all threads; a step writes to
- * the rows of its unit and to the scratch of its thread alone. */
+ * embed.c, join.c (residuals and norms), feed_forward.c, convolve.c, pooling.c and output.c (log
+ * probabilities of given tokens) are the steps of a forward pass besides the attentions; rows.c is
+ * what these have in common. core/stack lists them as a program, together with the steps of
+ * core/inspect and core/generate. A stack is immutable once it is made, and shared by all threads;
+ * a step writes to the rows of its unit and to the scratch of its thread alone. */
 #ifndef CORE_FORWARD_H
 #define CORE_FORWARD_H
 
@@ -78,6 +78,7 @@ struct stack {
   float *position; /* [position_rows, d] the first positions, computed or learned; or NULL */
   size_t position_rows;
   struct gemm *project; /* of the embedding; NULL: none, as the next ones */
+  struct gemm *convolution;
   struct gemm *pooler;
   struct gemm *dense[STACK_DENSE_MOST], *skip[STACK_DENSE_MOST];
   struct gemm *first, *classes; /* of the classifier */
@@ -176,8 +177,8 @@ _Static_assert(offsetof(struct stack_run, run) == 0, "a run is the first member 
 static inline struct stack_run *stack_run_of(const struct run *r) { return (struct stack_run *)r; }
 
 extern const struct stack_step stack_step_embed, stack_step_join, stack_step_up, stack_step_down,
-    stack_step_pool, stack_step_match, stack_step_output, stack_step_own_tokens,
-    stack_step_transform, stack_step_weigh, stack_step_sparse;
+    stack_step_convolve, stack_step_pool, stack_step_match, stack_step_output,
+    stack_step_own_tokens, stack_step_transform, stack_step_weigh, stack_step_sparse;
 
 /* Computes a span unit by unit, by the step's `each`: stack_compute_kernels as kernels need it (see
  * kernel_enter), stack_compute without. */

@@ -81,6 +81,17 @@ struct stack_embedding {
   struct stack_norm norm; /* of the sum of all three */
 };
 
+/* A convolution behind layer 0: with x the rows that enter the layer and y those that leave it,
+ * these become norm(y + act(conv x)). */
+struct stack_convolution {
+  size_t taps;                /* rows around a position that it reads, an odd number; 0: there is
+                                 none. A stack with one is post-norm, and not causal */
+  struct layer_matrix matrix; /* [d, d, taps] */
+  bool tanh;                  /* the activation is the tanh; else: */
+  enum activation activation;
+  struct stack_norm norm;
+};
+
 /* A dense layer of the vector x of an item: y = W x + b, or the tanh of that. If it is residual, x
  * is added to y: as it is, or, where y has another size, through a matrix of its own. */
 struct stack_dense {
@@ -170,7 +181,8 @@ struct stack_form {
   float epsilon;
   struct stack_embedding embedding;
   const struct stack_layer *layer; /* [L] */
-  struct stack_norm last;          /* after the last layer */
+  struct stack_convolution convolution;
+  struct stack_norm last; /* after the last layer */
   bool last_aside; /* the last hidden state is the input of that norm; else its output, which is
                       the stack's output in any case */
   struct stack_pooling pooling;

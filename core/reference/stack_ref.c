@@ -4,6 +4,7 @@
  *     layer     rows += attention(rows)                        self-attention
  *               rows += attention(rows, source)                cross-attention, in a decoder
  *               rows += W_2 act(W_1 rows + b_1) + b_2          feed-forward
+ *     layer 0   rows = norm(rows + act(conv(embedded rows)))  in some models, behind it
  *     final     norm(rows)
  *
  * Each branch of a layer has a norm, of its input (pre-norm) or of the sum (post-norm); it may have
@@ -199,6 +200,28 @@ static void compute_layer(const struct ref_stack *r, size_t l) {
   check_rows(r, rows);
 }
 
+/* y_i = act(b + sum over t of W_t x_(i + t - k / 2)), where x is hidden state 0 and has zeros
+ * beyond its ends, is added to hidden state 1, before a norm. */
+static void convolve(const struct ref_stack *r) {
+  const struct stack_form *s = r->s;
+  const struct stack_convolution *c = &s->convolution;
+  const size_t n = r->text->n, d = s->width, half = c->taps / 2;
+  const double *x = r->out->state;
+  double *rows = r->out->state + n * d;
+  for (size_t i = 0; i < n * d; i++) {
+    const size_t row = i / d, to = i % d;
+    double y = c->matrix.bias ? (double)c->matrix.bias[to] : 0;
+    for (size_t t = 0; t < c->taps; t++)
+      for (size_t from = 0; row + t >= half && row + t - half < n && from < d; from++)
+        y += (double)c->matrix.weight[(to * d + from) * c->taps + t] *
+             x[(row + t - half) * d + from];
+    check_row(r, row, &y, 1);
+    rows[i] += c->tanh ? tanh(y) : ref_activate(c->activation, y);
+  }
+  for (size_t i = 0; i < n; i++) norm_row(s, &c->norm, rows + i * d);
+  check_rows(r, rows);
+}
+
 /* --- the forward pass --- */
 
 static void compute_model(const struct ref_stack *r) {
@@ -207,7 +230,10 @@ static void compute_model(const struct ref_stack *r) {
   const size_t n = r->text->n, size = n * s->width;
   for (size_t i = 0; i < n; i++) embed_row(s, r->text, i, r->embedded, out->state + i * s->width);
   check_rows(r, out->state);
-  for (size_t l = 0; l < s->layers && !r->e->status; l++) compute_layer(r, l);
+  for (size_t l = 0; l < s->layers && !r->e->status; l++) {
+    compute_layer(r, l);
+    if (l == 0 && s->convolution.taps) convolve(r);
+  }
   if (r->e->status) return;
   /* The final norm changes the last hidden state itself, or a copy. */
   double *last = out->state + s->layers * size, *rows = s->last_aside ? r->entering : last;

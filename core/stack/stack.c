@@ -144,6 +144,9 @@ static void copy_form(struct stack *s, const struct stack_form *form, struct err
   s->form.embedding.project = (struct layer_matrix){0};
   make_positions(s, m, e);
   s->form.last = copy_norm(s, &form->last, e);
+  s->convolution = pack(s, &form->convolution.matrix, d, d * form->convolution.taps, e);
+  s->form.convolution.matrix = (struct layer_matrix){0};
+  s->form.convolution.norm = copy_norm(s, &form->convolution.norm, e);
   s->pooler = pack(s, &form->pooling.pooler, d, d, e);
   size_t in = d; /* each dense layer takes what the one before it makes */
   for (size_t i = 0; i < STACK_DENSE_MOST && form->pooling.dense[i].size; i++) {
@@ -174,6 +177,7 @@ static void free_given(const struct stack_form *form, const struct stack *s) {
 
 struct stack *stack_new(const struct stack_form *form, struct error *e) {
   static atomic_uint_fast64_t serials;
+  must(!form->convolution.taps || (form->place == NORM_POST && !form->causal));
   struct stack *s = calloc(1, sizeof *s);
   if (!s) {
     free_given(form, NULL);
@@ -296,6 +300,8 @@ void stack_free(struct stack *s) {
   free_norm(&s->form.last);
   free_norm(&s->form.classifier.norm);
   gemm_free(s->project);
+  gemm_free(s->convolution);
+  free_norm(&s->form.convolution.norm);
   gemm_free(s->pooler);
   for (size_t i = 0; i < STACK_DENSE_MOST; i++) gemm_free(s->dense[i]), gemm_free(s->skip[i]);
   gemm_free(s->first);

@@ -62,7 +62,8 @@ static void place_flow(const struct stack_preparing *p) {
     const struct stack_block *b = &s->layer[l];
     const bool begins = ablation_begins(s, p->r, l), shows = wish_of(p, l)->input;
     const bool reads_state = post || !b->norm_self.factor; /* the attention, without a norm */
-    const bool hidden = l == 0 ? p->r->embedded : wish_of(p, l - 1)->hidden;
+    /* A convolution reads the embedding behind layer 0. */
+    const bool hidden = l == 0 ? p->r->embedded || f->convolution.taps : wish_of(p, l - 1)->hidden;
     at->state = begins || hidden || (reads_state && shows) ? alloc_rows(p) : work[0];
     at->input = reads_state ? at->state : begins || shows ? alloc_rows(p) : work[1];
     if (b->cross.layer) {

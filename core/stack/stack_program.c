@@ -13,6 +13,7 @@
  *   pool, match                            logits, next, search, turn_keys, copy_out,
  *                                          copy_results, prefix_store, release
  *
+ * A convolution adds `convolve` behind layer 0.
  * An output adds logit_lens before each layer of a forward pass and after `match` the steps
  * `output`, transform, weigh and sparse; `own_tokens` is in their place where rows weigh their own
  * tokens. The steps from `look` to `output` of a layer are core/attention's, the others are tables
@@ -112,6 +113,13 @@ static void add_feed_forward(struct program_lists *l, size_t layer) {
   own->step.columns = f->width;
 }
 
+/* The product, and the activation, the sum and the norm. */
+static void add_convolution(struct program_lists *l) {
+  const struct stack_form *f = &l->stack->form;
+  const double d = (double)f->width, taps = (double)f->convolution.taps;
+  add_rows(l, &stack_step_convolve, 0, d * (2 * d * taps + 30 + TOUCH_WORK) + TOUCH_ROW);
+}
+
 /* A step that computes log probabilities, of a stack that can. */
 static void add_output(struct program_lists *l, const struct stack_step *kind, size_t layer) {
   if (!l->stack->output) return;
@@ -143,6 +151,7 @@ static void add_layers(struct program_lists *l, bool shows) {
     }
     add_feed_forward(l, i);
     add_join(l, JOIN_FORWARD, i);
+    if (i == 0 && f->convolution.taps) add_convolution(l);
   }
   if (!pre && f->last.factor) add_join(l, JOIN_LAST, f->layers);
 }

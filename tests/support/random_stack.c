@@ -257,6 +257,8 @@ static void draw_form(struct random_stack *s, uint64_t state) {
 
 void random_stack_make(struct random_stack *s) {
   struct error e = {0};
+  if (s->form.causal || s->form.place == NORM_PRE)
+    s->form.convolution = (struct stack_convolution){0}; /* they cannot have one */
   s->stack = stack_new(&s->form, &e);
   must(s->stack != NULL);
   for (size_t l = 0; l < s->form.layers; l++)
@@ -318,6 +320,18 @@ static void draw_kind(struct random_stack *s, uint64_t seed) {
   for (size_t l = 0; l < f->layers; l++) s->layer[l].kind = random_often(state, 50);
 }
 
+/* Now and then there is a convolution. */
+static void draw_convolution(struct random_stack *s, bool bias, bool shift, uint64_t state) {
+  struct stack_convolution *c = &s->form.convolution;
+  const size_t d = s->form.width;
+  if (random_often(&state, 65)) return;
+  c->taps = 1 + 2 * random_below(&state, random_often(&state, 80) ? 3 : 12);
+  c->matrix = draw_matrix(s, d, d * c->taps, bias, &state);
+  c->tanh = random_often(&state, 50);
+  c->activation = (enum activation)random_below(&state, 5);
+  if (random_often(&state, 90)) c->norm = draw_norm(s, shift, &state);
+}
+
 void random_stack_init(struct random_stack *s, uint64_t *state, struct random_stack_kind kind) {
   memset(s, 0, sizeof *s);
   arena_init(&s->arena, NULL);
@@ -343,6 +357,7 @@ void random_stack_init(struct random_stack *s, uint64_t *state, struct random_st
   for (size_t l = 0; l < f->layers; l++) draw_layer(s, l, bias, gated, shift, state);
   if (random_often(state, f->place == NORM_PRE ? 85 : 30)) f->last = draw_norm(s, shift, state);
   f->last_aside = random_often(state, 30);
+  draw_convolution(s, bias, shift, *state);
   draw_pooling(s, state);
   draw_classifier(s, *state);
   uint64_t apart = *state;

@@ -110,8 +110,11 @@ static inline void whole_place_tensors(const struct place *p, const char *golden
     snprintf(name, sizeof name, "%s", t->name);
     if (edit->rename && strncmp(t->name, edit->rename, strlen(edit->rename)) == 0)
       snprintf(name, sizeof name, "%s%s", edit->to, t->name + strlen(edit->rename));
-    snprintf(shape, sizeof shape, t->rank == 1 ? "[%ju]" : "[%ju,%ju]", (uintmax_t)t->dim[0],
-             (uintmax_t)t->dim[1]);
+    snprintf(shape, sizeof shape,
+             t->rank == 1   ? "[%ju]"
+             : t->rank == 2 ? "[%ju,%ju]"
+                            : "[%ju,%ju,%ju]",
+             (uintmax_t)t->dim[0], (uintmax_t)t->dim[1], (uintmax_t)t->dim[2]);
     float *numbers = malloc((size_t)t->count * sizeof *numbers);
     assert_int_equal(checkpoint_read_floats(c, t, 0, (size_t)t->count, numbers, &e), STATUS_OK);
     if (edit->broken && strcmp(edit->broken, t->name) == 0) numbers[0] = 0.0f / 0.0f;
@@ -119,7 +122,7 @@ static inline void whole_place_tensors(const struct place *p, const char *golden
       numbers[x] = 3e38f;
     const char *found = edit->within ? strstr(t->name, edit->within) : NULL;
     const size_t bytes = (size_t)t->count * sizeof *numbers;
-    if (t->rank <= 2 && (!found || edit->both))
+    if (t->rank <= 3 && (!found || edit->both))
       made_add_bytes(&m, name, "F32", shape, numbers, bytes);
     if (found) {
       snprintf(name, sizeof name, "%.*s%s%s", (int)(found - t->name), t->name, edit->as,

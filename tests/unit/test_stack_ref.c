@@ -286,6 +286,7 @@ static void golden_models_are_answered(void **unused) {
                                         "deberta-v3-a",
                                         "deberta-v2-separate",
                                         "deberta-v2-c2p",
+                                        "deberta-v2-conv",
                                         "jina-v3-a",
                                         "jina-bert-a",
                                         "clip-text-a",

@@ -64,6 +64,7 @@ static const struct golden golden[] = {
     {"deberta-v3-a", "deberta-v2", MODEL_ENCODER, 2, 3, 60, 0, 64, -1, -1, 0, -1},
     {"deberta-v3-cls", "deberta-v2", MODEL_ENCODER, 2, 3, 60, 0, 64, -1, -1, 0, -1},
     {"deberta-v2-c2p", "deberta-v2", MODEL_ENCODER, 2, 3, 60, 0, 64, -1, -1, 0, -1},
+    {"deberta-v2-conv", "deberta-v2", MODEL_ENCODER, 2, 3, 60, 0, 64, -1, -1, 0, -1},
     {"deberta-v2-separate", "deberta-v2", MODEL_ENCODER, 2, 3, 60, 2, 64, -1, -1, 0, -1},
     {"clip-text-a", "clip_text", MODEL_ENCODER, 2, 3, 40, 0, 40, 0, 7, 1, -1},
     {"jina-v3-a", "jina_v3", MODEL_ENCODER, 2, 3, 54, 1, 64, 0, 2, 1, -1},

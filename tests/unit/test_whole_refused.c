@@ -384,7 +384,32 @@ static void what_a_decoder_says(void **state) {
   config_is_refused(p, "mpnet-a", "{\"relative_attention_num_buckets\":16}",
                     "relative_attention_num_buckets: has an unsupported value");
   config_is_refused(p, "deberta-v3-a", "{\"conv_kernel_size\":3}",
-                    "conv_kernel_size: has an unsupported value");
+                    "there is no tensor \"encoder.conv.conv.weight\"");
+  config_is_refused(p, "deberta-v2-conv", "{\"conv_kernel_size\":0}",
+                    "unexpected tensor \"encoder.conv.");
+  config_is_refused(p, "deberta-v2-conv", "{\"conv_kernel_size\":5}",
+                    "config.json: conv_kernel_size: 5 in the configuration, but tensor "
+                    "\"encoder.conv.conv.weight\" implies 3");
+  config_is_refused(p, "deberta-v2-conv", "{\"conv_kernel_size\":2}",
+                    "config.json: conv_kernel_size: 2 is not supported: needs an odd number");
+  config_is_refused(p, "deberta-v2-conv", "{\"conv_kernel_size\":\"3\"}",
+                    "config.json: conv_kernel_size: needs an integer");
+  config_is_refused(p, "deberta-v2-conv", "{\"conv_groups\":2}",
+                    "conv_groups: has an unsupported value");
+  config_is_refused(p, "deberta-v2-conv", "{\"conv_act\":\"soft\"}",
+                    "config.json: conv_act: \"soft\" is not a supported activation");
+  config_is_refused(p, "deberta-v2-conv", "{\"conv_act\":null}",
+                    "config.json: conv_act: \"null\" is not a supported activation");
+  tensors_are_refused(p, "deberta-v2-conv",
+                      &(struct whole_edit){.drop = "encoder.conv.conv.weight",
+                                           .add = "encoder.conv.conv.weight",
+                                           .rows = 24,
+                                           .columns = 72},
+                      "\"encoder.conv.conv.weight\" has 2 dimensions, but must have 3");
+  tensors_are_refused(p, "deberta-v2-conv", &(struct whole_edit){.drop = "encoder.conv.conv.bias"},
+                      "there is no tensor \"encoder.conv.conv.bias\"");
+  tensors_are_refused(p, "deberta-v2-conv", &(struct whole_edit){.drop = "encoder.conv.LayerNorm"},
+                      "there is no tensor \"encoder.conv.LayerNorm.");
   config_is_refused(p, "modernbert-a", "{\"add_cross_attention\":true}",
                     "add_cross_attention: has an unsupported value");
   config_is_refused(p, "deberta-v3-a", "{\"is_decoder\":true}",

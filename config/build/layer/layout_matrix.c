@@ -7,8 +7,9 @@
 /* Numbers of a piece that one thread reads, and of a buffer for numbers that must be scattered. */
 enum { PIECE = 256 * 1024, HELD = 8 * 1024 };
 
-/* A part as it is stored: the tensor is lines of `width` contiguous numbers. The part has `lines`
- * of them from `line` on, and in each the numbers from `column` to `column + columns - 1`. */
+/* A part as it is stored: the tensor, whose dimensions behind the first count as one, is lines of
+ * `width` contiguous numbers. The part has `lines` of them from `line` on, and in each the numbers
+ * from `column` to `column + columns - 1`. */
 struct layout_lines {
   uint64_t width;
   uint64_t line, column;
@@ -18,7 +19,7 @@ struct layout_lines {
 
 static struct layout_lines lines_of_part(const struct layout_part *p, bool transposed) {
   const struct checkpoint_entry *t = p->tensor;
-  const uint64_t rows = t->rank == 1 ? 1 : t->dim[0], columns = t->dim[t->rank - 1];
+  const uint64_t rows = t->rank == 1 ? 1 : t->dim[0], columns = t->count / rows;
   if (t->by_columns && t->rank == 2)
     return (struct layout_lines){.width = rows,
                                  .line = p->column,

@@ -92,6 +92,8 @@ static const char *stem_of(const struct whole_plan *p, const struct whole_family
   if (whole_roles[role].kind == WHOLE_IS_HEAD_NORM && !(p->words.type && p->words.type->head_norms))
     return NULL;
   const struct whole_disentangled *d = &p->words.disentangled;
+  if ((role == WHOLE_CONVOLUTION || role == WHOLE_NORM_CONVOLUTION) && !p->words.convolution.taps)
+    return NULL;
   if ((role == WHOLE_POSITION_KEY && !(d->own && d->keys)) ||
       (role == WHOLE_POSITION_QUERY && !(d->own && d->queries)) ||
       (role == WHOLE_DISTANCES && !d->span) || (role == WHOLE_NORM_DISTANCES && !d->normed))
@@ -191,7 +193,7 @@ enum status whole_find_set(struct layout_part *out, const struct checkpoint_entr
                      t->name);
   *out = (struct layout_part){.tensor = t,
                               .rows = rank == 1 ? 1 : (size_t)t->dim[0],
-                              .columns = (size_t)t->dim[rank - 1]};
+                              .columns = (size_t)(rank == 1 ? t->count : t->count / t->dim[0])};
   return STATUS_OK;
 }
 
@@ -251,7 +253,7 @@ static enum status find_pair(const struct whole_finding *f, const struct whole_s
   m->has_bias = bias;
   m->transposed =
       family->across && role < WHOLE_LAYER_ROLES && whole_roles[role].kind == WHOLE_IS_MATRIX;
-  if (whole_find_use(f->p, weight, norm ? 1 : 2, &m->weight, f->e)) return f->e->status;
+  if (whole_find_use(f->p, weight, whole_role_rank(role), &m->weight, f->e)) return f->e->status;
   return bias ? whole_find_use(f->p, bias, 1, &m->bias, f->e) : STATUS_OK;
 }
 
