@@ -16,10 +16,10 @@ enum { TRAINED = 2048 }; /* positions that NomicBERT was trained for, if config.
 
 static const char full[] = "full_attention", sliding[] = "sliding_attention";
 
-/* The object of a key; NULL: there is none. */
+/* The object of a key; NULL: there is none, or it is empty. */
 static const json_t *object_of(struct whole_translation *t, const char *key) {
   const json_t *value = json_object_get(t->config, key);
-  if (json_is_object(value)) return value;
+  if (json_is_object(value)) return json_object_size(value) > 0 ? value : NULL;
   if (value && !json_is_null(value))
     error_set(t->e, STATUS_CONFIG, "config.json: %s: needs an object, not %s", key,
               option_json_kind(value));
@@ -202,7 +202,7 @@ static void read_rope(struct whole_translation *t, struct whole_layer_kind *loca
     return;
   }
   json_object_foreach((json_t *)parameters, key, value) {
-    if (json_is_object(value))
+    if (json_is_object(value) || strcmp(key, full) == 0 || strcmp(key, sliding) == 0)
       error_set(t->e, STATUS_CONFIG,
                 "config.json: %s: %.60s: all layers of this model have the same rotary positions",
                 all, key);

@@ -670,6 +670,11 @@ static void what_a_packed_encoder_says(void **state) {
                     "rope_scaling: mixed_b: only null is supported");
   config_is_refused(p, "gte-a", "{\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}",
                     "has an unsupported kind; supported: default, ntk");
+  config_is_refused(p, "gte-a",
+                    "{\"rope_parameters\":{},\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}",
+                    "has an unsupported kind; supported: default, ntk");
+  config_is_refused(p, "gte-a", "{\"rope_parameters\":{\"full_attention\":3}}",
+                    "full_attention: all layers of this model have the same rotary positions");
   static const char *const gte[][2] = {{"pack_qkv", "false"},
                                        {"layer_norm_type", "\"rms_norm\""},
                                        {"position_embedding_type", "\"absolute\""},
