@@ -245,7 +245,7 @@ static void bounds(void **state) {
   ends_with(large, &small, "the template has 1999 bytes, more than 1000");
 }
 
-/* What reads a long text takes steps for it, before the work. */
+/* Filters, tests and methods that read a long text take steps for it, before the work. */
 static void long_texts(void **state) {
   enum { LONG = 1 << 20, NUMBERS = 20000 };
   static const char *const expressions[] = {"x | length",

@@ -10,7 +10,7 @@ static void read_place(struct whole_read *m, const struct place *p) {
   whole_read(m, json_of(definition), "/");
 }
 
-/* Of a golden model whose config.json has these members. */
+/* The config.json of a golden model, with these members, is refused. */
 static void config_is_refused(const struct place *p, const char *golden, const char *change,
                               const char *detail) {
   whole_place_config(p, golden, change);

@@ -2,7 +2,7 @@
 #include "config/family/whole_type.h"
 #include "tests/support/whole_place.h"
 
-/* Of a golden model whose config.json has these members. */
+/* The config.json of a golden model, with these members, is refused. */
 static void config_is_refused(const struct place *p, const char *golden, const char *change,
                               const char *detail) {
   whole_place_tensors(p, golden, NULL);
