@@ -6,6 +6,8 @@
 
 #include "config/document/file.h"
 #include "config/document/text.h"
+#include "config/template/value/letters.h"
+#include "config/tokenizer/pattern/unicode.h"
 #include "config/tokenizer/tokenizer_folder.h"
 
 /* --- the folder --- */
@@ -119,6 +121,51 @@ static json_t *variables_of(const struct chat *c, const struct chat_ask *ask) {
   return NULL;
 }
 
+/* The text of a message: its content, or the last part of it that is a text; NULL: none. */
+static const json_t *text_of(const json_t *message) {
+  const json_t *content = json_object_get(message, "content");
+  for (size_t i = json_array_size(content); i-- > 0;) {
+    const json_t *text = json_object_get(json_array_get(content, i), "text");
+    if (json_is_string(text)) return text;
+  }
+  return json_is_string(content) ? content : NULL;
+}
+
+static char *reverse(const char *text, size_t length, struct arena *a, struct error *e) {
+  char *copy = arena_alloc(a, length, 1, e);
+  for (size_t i = 0; copy && i < length; i++) copy[length - 1 - i] = text[i];
+  return copy;
+}
+
+/* Cuts a prompt after the last place of the last message's text, as Hugging Face transformers does:
+ * the text without the spaces around it is found, and those at its end stay if the template has
+ * kept them. */
+static enum status cut_prompt(const json_t *messages, const char *prompt, size_t *length,
+                              struct arena *a, struct error *e) {
+  static const char here[] = "/continue_final_message";
+  const json_t *said = text_of(json_array_get(messages, json_array_size(messages) - 1));
+  const char *text = json_string_value(said);
+  size_t begin = 0, size = json_string_length(said), end = size, bytes;
+  while (begin < end && letters_is_space(unicode_read(text + begin, &bytes))) begin += bytes;
+  while (end > begin && letters_is_space(unicode_read_before(text, end, &bytes))) end -= bytes;
+  if (begin == end)
+    return error_at(e, here, "continue_final_message requires a text in the last message");
+  /* The search runs from the end: in linear time, whatever the texts are. */
+  const char *all = reverse(prompt, *length, a, e),
+             *part = reverse(text + begin, end - begin, a, e);
+  if (e->status) return e->status;
+  const char *found = memmem(all, *length, part, end - begin);
+  if (!found)
+    return error_at(e, here,
+                    "the chat template changes the text of the last message: the prompt cannot end "
+                    "with it");
+  const size_t after = *length - (size_t)(found - all); /* the end of the text in the prompt */
+  const size_t spaces = size - end;
+  const bool keeps = *length - after >= spaces && memcmp(prompt + after, text + end, spaces) == 0;
+  *length = after + (keeps ? spaces : 0);
+  return STATUS_OK;
+}
+
 enum status chat_render(const struct chat *c, const struct chat_ask *ask, struct arena *a,
                         const char **text, size_t *length, struct error *e) {
   const bool tools = c->tools && ask->tools && !json_is_null(ask->tools);
@@ -134,5 +181,7 @@ enum status chat_render(const struct chat *c, const struct chat_ask *ask, struct
   if (!variables && !e->status) error_no_memory(e);
   if (variables) template_render(t, variables, &ask->now, &limits, a, text, length, e);
   json_decref(variables);
-  return e->status == STATUS_INVALID_REQUEST ? text_before(e, "chat template: ") : e->status;
+  if (e->status == STATUS_INVALID_REQUEST) return text_before(e, "chat template: ");
+  if (e->status || !ask->continues) return e->status;
+  return cut_prompt(ask->messages, *text, length, a, e);
 }

@@ -17,6 +17,7 @@ struct chat_ask {
   json_t *messages, *tools, *documents;
   json_t *variables; /* an object: more of them, which override all others */
   bool prompts;      /* add_generation_prompt */
+  bool continues;    /* continue_final_message: the prompt ends with the text of the last message */
   struct format_time now;
   struct patience *patience; /* of the caller; or NULL */
 };
@@ -30,7 +31,8 @@ enum status chat_find(const char *folder, const char *file, struct chat **out, s
 void chat_free(struct chat *c); /* NULL is fine */
 
 /* Renders the prompt of a conversation. Fails as template_render does, with "chat template: "
- * before the reason. */
+ * before the reason; and at "/continue_final_message" if the prompt does not have the text of the
+ * last message, or it has none. */
 enum status chat_render(const struct chat *c, const struct chat_ask *ask, struct arena *a,
                         const char **text, size_t *length, struct error *e);
 

@@ -82,6 +82,18 @@ static void discharge_arena(struct arena *a, size_t bytes) {
   a->bytes -= bytes;
 }
 
+bool arena_charge_beside(struct arena *a, size_t bytes, struct error *e) {
+  if (!charge_arena(a, bytes, e)) return false;
+  a->bytes -= bytes;
+  a->beside += bytes;
+  return true;
+}
+
+void arena_return_beside(struct arena *a, size_t bytes) {
+  if (a->budget) budget_return(a->budget, bytes);
+  a->beside -= bytes;
+}
+
 /* The block in some memory: its data begin at the first cache line after room for the header. */
 static struct arena_block *block_in(void *memory) {
   const uintptr_t first = (uintptr_t)memory + sizeof(struct arena_block);
@@ -245,7 +257,7 @@ void arena_free(struct arena *a) {
   }
   size_t bytes = a->bytes;
   discharge_arena(a, bytes);
-  arena_init(a, a->budget);
+  *a = (struct arena){.budget = a->budget, .beside = a->beside};
 }
 
 /* --- freeing a little at a time --- */
@@ -260,7 +272,7 @@ void arena_give(struct arena *from, struct arena *to) {
   to->budget = from->budget;
   to->block = from->block;
   to->bytes += from->bytes;
-  arena_init(from, from->budget);
+  *from = (struct arena){.budget = from->budget, .beside = from->beside};
 }
 
 /* Returns the last SLICE bytes of a large block to the system; false: few are left. */

@@ -58,6 +58,11 @@ void *arena_grow(struct arena *a, void *old, size_t *count, size_t size, struct 
  * have its own block; else it stays until arena_free. */
 void arena_release(struct arena *a, void *data, size_t bytes);
 
+/* Charge and return memory outside of it for the same request. False with the error that
+ * arena_alloc has. */
+bool arena_charge_beside(struct arena *a, size_t bytes, struct error *e);
+void arena_return_beside(struct arena *a, size_t bytes);
+
 /* Frees everything and returns the bytes to the budget; the arena is empty and usable again. */
 void arena_free(struct arena *a);
 

@@ -1,0 +1,67 @@
+/* conversation: the fields of a conversation, and the prompt that the model's chat template makes
+ * of them. For requests to render it, and to continue it. */
+#ifndef SERVER_CONVERSATION_H
+#define SERVER_CONVERSATION_H
+
+#include <stddef.h>
+
+#include "config/template/chat.h"
+#include "server/body/contract.h"
+
+/* A value that is kept as Jansson has it. */
+struct conversation_value {
+  json_t *json;        /* a reference; NULL: absent */
+  struct arena *arena; /* of the request, to which it is charged */
+  size_t charged;      /* bytes */
+};
+
+struct conversation {
+  struct conversation_value messages, tools, documents, variables;
+  bool prompts;   /* whether the beginning of the assistant's message follows */
+  bool continues; /* whether the prompt ends in the last message */
+  bool timed;     /* is `now` given? */
+  struct format_time now;
+};
+
+/* Most bytes of a value's text. As Jansson has it, it takes several times that: this is charged. */
+enum { CONVERSATION_LONGEST = 4 << 20 };
+
+/* Rows of a contract whose values have the member `conversation`: an object or a list that is kept
+ * in one of its members, and a flag. */
+#define CONVERSATION_KEEPS(values, name, reader, member)                                           \
+  {                                                                                                \
+    .pointer = "/" name, .name_length = sizeof name - 1, .read = reader,                           \
+    .at = offsetof(values, conversation.member), .nullable = true, .longest = CONVERSATION_LONGEST \
+  }
+#define CONVERSATION_FLAG(values, name, member)                                      \
+  {                                                                                  \
+    .pointer = "/" name, .name_length = sizeof name - 1, .read = contract_read_flag, \
+    .at = offsetof(values, conversation.member), .nullable = true                    \
+  }
+#define CONVERSATION_NOW(values)                                                       \
+  {                                                                                    \
+    .pointer = "/now", .name_length = sizeof "now" - 1, .read = conversation_read_now, \
+    .at = offsetof(values, conversation), .nullable = true                             \
+  }
+
+/* Readers of values that are kept; and of a time, to the whole struct conversation. */
+enum status conversation_read_list(const json_t *value, const struct contract_field *field,
+                                   void *to, struct error *e);
+enum status conversation_read_object(const json_t *value, const struct contract_field *field,
+                                     void *to, struct error *e);
+enum status conversation_read_now(const json_t *value, const struct contract_field *field, void *to,
+                                  struct error *e);
+
+/* Begins an empty conversation, whose values are charged to the request's arena, but not in it. */
+void conversation_init(struct conversation *c, struct arena *a);
+void conversation_done(struct conversation *c);
+
+/* Nanoseconds in a contract's plan_cost: a template may take long, so that a worker renders it. */
+enum { CONVERSATION_NS = 1000000 };
+
+/* Renders the prompt, as one text of a request, in the arena of what was read. NULL after a failure
+ * in r->e: without messages, if both flags are set, and as chat_render fails. */
+const struct texts *conversation_render(const struct conversation *c, const struct chat *chat,
+                                        const struct contract_reading *r);
+
+#endif
