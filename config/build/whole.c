@@ -197,6 +197,7 @@ static enum status describe(struct model *m, struct whole_plan *p, const json_t 
   const struct whole_tokens *t = &p->said.token;
   w->token = *t;
   w->choice = p->said.choice.choice;
+  w->says_temperature = p->said.choice.says_temperature;
   w->max_tokens = p->said.choice.max_tokens;
   w->choice.end = w->ends;
   for (size_t i = 0; i < t->ends; i++)

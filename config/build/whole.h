@@ -84,6 +84,7 @@ struct whole {
   struct stack_choice choice;   /* its `end` is the next member: */
   int32_t ends[WHOLE_ENDS_MAX]; /* the tokens of token.end in the vocabulary; they always end */
   int32_t *banned;              /* [choice.banned_count] its list, or NULL */
+  bool says_temperature;        /* whether the files or the definition have a temperature */
   size_t max_tokens;
 
   /* The classifier. */
@@ -95,6 +96,7 @@ struct whole {
   struct tokenizer *tokenizer; /* NULL: the model takes tokens only */
   const char *tokenizer_file;  /* its name; static text */
   struct chat *chat;           /* its chat template; NULL: none */
+  int32_t chat_end;            /* the token that ends a message there; -1: none is known */
   int32_t *special;            /* [specials] tokens that have no weight of their own in texts */
   size_t specials;
   int64_t mask;    /* its token for a masked one; -1: none */

@@ -167,6 +167,16 @@ static enum status load_tokenizer(struct whole *w, const struct whole_plan *p, c
   return e->status;
 }
 
+/* The path of the tokenizer's files, a folder or a file: the definition's, else the folder of the
+ * model's file, else the directory. NULL: no memory. */
+static char *path_of_tokenizer(const struct whole_plan *p, const json_t *definition,
+                               const char *directory) {
+  const json_t *said = json_object_get(definition, "tokenizer");
+  if (said) return file_path(directory, json_string_value(said));
+  const bool filed = p->source.file && !p->source.builtin;
+  return filed ? file_folder(checkpoint_path(p->source.file)) : strdup(directory);
+}
+
 static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
                                   const json_t *definition, const char *directory,
                                   struct error *e) {
@@ -178,8 +188,7 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
     return error_set(e, STATUS_CONFIG, "tokenizer: the model has no token embeddings");
   if (!said && p->source.builtin) return find_builtin(w, p->source.builtin, e);
   if (!w->vocabulary || (!said && !p->source.file)) return STATUS_OK;
-  char *path = said ? file_path(directory, json_string_value(said))
-                    : file_folder(checkpoint_path(p->source.file));
+  char *path = path_of_tokenizer(p, definition, directory);
   if (!path) return error_no_memory(e);
   if (said && !file_is_there(path))
     error_set(e, STATUS_CONFIG, "tokenizer: %.120s: no such file or folder", text_tail(path));
@@ -198,34 +207,6 @@ static enum status find_tokenizer(struct whole *w, const struct whole_plan *p,
   }
   free(path);
   return e->status;
-}
-
-/* Finds the chat template of the tokenizer's folder, which `said`, the `chat_template` of the
- * definition, the path of a file, replaces. */
-static enum status find_chat(struct whole *w, const struct whole_plan *p, const json_t *definition,
-                             const char *directory, struct error *e) {
-  const json_t *said = json_object_get(definition, "chat_template"),
-               *tokenizer = json_object_get(definition, "tokenizer");
-  if (said && !json_is_string(said))
-    return error_set(e, STATUS_CONFIG, "chat_template: needs the path of a file");
-  if (said && !w->tokenizer)
-    return error_set(e, STATUS_CONFIG, "chat_template: the model has no tokenizer");
-  if (!w->tokenizer || (!said && !tokenizer && p->source.builtin)) return STATUS_OK;
-  char *path = json_is_string(tokenizer) ? file_path(directory, json_string_value(tokenizer))
-               : p->source.file && !p->source.builtin ? strdup(checkpoint_path(p->source.file))
-                                                      : strdup(directory),
-       *folder = path && file_is_folder(path) ? strdup(path)
-                 : path                       ? file_folder(path)
-                                              : NULL,
-       *file = said ? file_path(directory, json_string_value(said)) : NULL;
-  if (!folder || (said && !file))
-    error_no_memory(e);
-  else
-    chat_find(folder, file, &w->chat, e);
-  free(path);
-  free(folder);
-  free(file);
-  return e->status == STATUS_CONFIG && said ? text_before(e, "chat_template: ") : e->status;
 }
 
 /* Lists the special tokens, which sparse embeddings leave out: the tokenizer's, or those that
@@ -249,7 +230,7 @@ static enum status list_special(struct whole *w, struct error *e) {
 /* --- late interaction --- */
 
 /* A word of the files, and its token; -1: there is none. */
-struct late_word {
+struct file_word {
   const char *text;
   size_t length;
   int64_t token;
@@ -258,12 +239,12 @@ struct late_word {
 enum { PUNCTUATION = 32, LATE_WORDS = 2 * WHOLE_TEXTS + 1 };
 static const char punctuation[PUNCTUATION + 1] = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
-static void add_word(struct late_word *words, size_t *count, const char *text, size_t length) {
-  words[(*count)++] = (struct late_word){text, length, -1};
+static void add_word(struct file_word *words, size_t *count, const char *text, size_t length) {
+  words[(*count)++] = (struct file_word){text, length, -1};
 }
 
 /* Finds the tokens whose pieces are these words. */
-static enum status find_words(const struct tokenizer *t, struct late_word *words, size_t count,
+static enum status find_words(const struct tokenizer *t, struct file_word *words, size_t count,
                               struct error *e) {
   char *piece = malloc(tokenizer_piece_max(t) + 1);
   if (!piece) return error_no_memory(e);
@@ -278,7 +259,7 @@ static enum status find_words(const struct tokenizer *t, struct late_word *words
 }
 
 /* Finds the first token of each of these texts. */
-static enum status cut_words(const struct tokenizer *t, struct late_word *words, size_t count,
+static enum status cut_words(const struct tokenizer *t, struct file_word *words, size_t count,
                              struct error *e) {
   const struct tokenizer_options options = {0};
   struct tokenizer_work work;
@@ -315,7 +296,7 @@ static enum status keep_only(struct whole *w, const struct whole_late *late, str
 
 /* Marks the tokens that have no vector. */
 static void drop_tokens(struct whole *w, const struct whole_late *late,
-                        const struct late_word *skipped, size_t count) {
+                        const struct file_word *skipped, size_t count) {
   for (unsigned t = 0; t < WHOLE_TEXTS; t++)
     for (size_t i = 0; i < count && late->text[t].skips; i++)
       if (skipped[i].token >= 0) w->dropped[skipped[i].token] |= 1U << t;
@@ -323,7 +304,7 @@ static void drop_tokens(struct whole *w, const struct whole_late *late,
 
 /* Sets how a text becomes tokens; `words` are its marker, with blanks at its end and without. */
 static enum status set_text(struct whole *w, const struct whole_late *late, enum whole_text of,
-                            const struct late_word *words, struct error *e) {
+                            const struct file_word *words, struct error *e) {
   const struct whole_late_text *said = &late->text[of];
   struct whole_text_form *text = &w->text[of];
   const size_t around = tokenizer_special_count(w->tokenizer, false) + (said->marker != NULL);
@@ -342,7 +323,7 @@ static enum status set_text(struct whole *w, const struct whole_late *late, enum
 
 /* Sets how queries are padded. */
 static enum status set_filler(struct whole *w, const struct whole_late *late,
-                              const struct late_word *word, struct error *e) {
+                              const struct file_word *word, struct error *e) {
   struct whole_text_form *query = &w->text[WHOLE_TEXT_QUERY];
   const int64_t mask = tokenizer_mask(w->tokenizer);
   const int64_t token = late->filler    ? word->token
@@ -377,7 +358,7 @@ static enum status find_late(struct whole *w, const struct whole_plan *p, struct
   w->dropped = calloc(w->vocabulary, 1);
   if (!w->dropped) return error_no_memory(e);
   if (keep_only(w, late, e)) return e->status;
-  struct late_word *words = calloc(LATE_WORDS + skipped, sizeof *words);
+  struct file_word *words = calloc(LATE_WORDS + skipped, sizeof *words);
   if (!words) return error_no_memory(e);
   for (unsigned t = 0; t < WHOLE_TEXTS; t++) {
     const char *marker = late->text[t].marker ? late->text[t].marker : "";
@@ -404,6 +385,44 @@ static enum status find_late(struct whole *w, const struct whole_plan *p, struct
   free(words);
   return e->status == STATUS_CONFIG ? text_before(e, "%s: ", late->file) : e->status;
 }
+
+/* --- chat templates --- */
+
+/* Finds the token that ends a message of the model: the special token that the template's folder
+ * calls so, as vLLM does. The files of generation may lack it. */
+static enum status find_chat_end(struct whole *w, struct error *e) {
+  const json_t *said = w->chat ? json_object_get(w->chat->words, "eos_token") : NULL;
+  struct file_word end = {json_string_value(said), json_string_length(said), -1};
+  if (said && find_words(w->tokenizer, &end, 1, e)) return e->status;
+  w->chat_end = (int32_t)end.token;
+  return STATUS_OK;
+}
+
+/* Finds the chat template of the tokenizer's folder, which `said`, the `chat_template` of the
+ * definition, the path of a file, replaces. */
+static enum status find_chat(struct whole *w, const struct whole_plan *p, const json_t *definition,
+                             const char *directory, struct error *e) {
+  const json_t *said = json_object_get(definition, "chat_template");
+  if (said && !json_is_string(said))
+    return error_set(e, STATUS_CONFIG, "chat_template: needs the path of a file");
+  if (said && !w->tokenizer)
+    return error_set(e, STATUS_CONFIG, "chat_template: the model has no tokenizer");
+  const bool own = said || json_object_get(definition, "tokenizer");
+  if (!w->tokenizer || (!own && p->source.builtin)) return STATUS_OK;
+  char *path = path_of_tokenizer(p, definition, directory);
+  char *folder = !path ? NULL : file_is_folder(path) ? strdup(path) : file_folder(path);
+  char *file = said ? file_path(directory, json_string_value(said)) : NULL;
+  if (!folder || (said && !file))
+    error_no_memory(e);
+  else if (chat_find(folder, file, &w->chat, e) == STATUS_OK)
+    find_chat_end(w, e);
+  free(path);
+  free(folder);
+  free(file);
+  return e->status == STATUS_CONFIG && said ? text_before(e, "chat_template: ") : e->status;
+}
+
+/* --- everything --- */
 
 enum status whole_tokenizer_find(struct whole *w, const struct whole_plan *p,
                                  const json_t *definition, const char *directory, struct error *e) {

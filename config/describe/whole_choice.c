@@ -200,6 +200,7 @@ enum status whole_choice_read(struct whole_choice *c, const json_t *json, struct
                              o->most < COUNT_MOST ? (size_t)o->most : COUNT_MOST, out, e);
     }
   }
+  if (json_object_get(json, "temperature")) c->says_temperature = true;
   read_banned(c, json, e);
   if (e->status == STATUS_OK && s->beams > 1 && s->temperature > 0)
     error_set(e, STATUS_CONFIG, "beams: %zu and a temperature above 0 cannot be combined",
@@ -271,12 +272,14 @@ static void put_tokens(const struct whole_choosing *c, const char *word, const c
 }
 
 /* Sets sampling or beam search. The file samples only if do_sample is true, with a temperature of 1
- * unless it has another. It can combine both: then only sampling is kept. */
+ * unless it has another; greedy decoding is a choice of the file only if do_sample is false. It can
+ * combine both: then only sampling is kept. */
 static void put_sampling(const struct whole_choosing *c) {
   const json_t *draws = json_object_get(c->from->said, "do_sample"),
                *beams = said_of(c, "num_beams");
   if (draws && !json_is_boolean(draws)) refuse(c, "do_sample", "needs true or false");
   if (!json_is_true(draws)) {
+    if (json_is_false(draws)) put(c, "temperature", "do_sample", json_integer(0));
     put_said(c, "beams", "num_beams");
     return;
   }

@@ -62,6 +62,7 @@ enum { WHOLE_BANNED_MAX = 256 }; /* tokens that are never generated */
 
 struct whole_choice {
   size_t max_tokens;
+  bool says_temperature;      /* whether there is a temperature, 0 included */
   struct stack_choice choice; /* its lists are empty; banned tokens are here: */
   size_t banned;
   int32_t ban[WHOLE_BANNED_MAX];

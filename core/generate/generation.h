@@ -125,6 +125,10 @@ struct stack_generation {
  * computed. */
 void stack_generation_end(struct stack_generation *g, size_t items);
 
+/* Bytes that a token's keys and values take in a generation. */
+struct stack;
+size_t stack_kept_bytes(const struct stack *s);
+
 /* Calls the listener, and returns its result; without one, `finish`. */
 static inline enum stack_finish stack_tell(const struct stack_generation *g, size_t item,
                                            size_t count, enum stack_finish finish) {

@@ -48,6 +48,10 @@ static size_t row_floats(const struct stack *s, const struct layer_shape *a) {
   return a->kv_heads * (a->key_head_size + a->value_head_size) * s->form.layers;
 }
 
+size_t stack_kept_bytes(const struct stack *s) {
+  return row_floats(s, &s->form.kind->self) * sizeof(float);
+}
+
 /* The sequences that share a room: the hypotheses of a beam search, which have the blocks of their
  * prompt in common, and space for one more (see struct kept_lineage). Others have a room each. */
 static size_t members_of_room(const struct stack_generation *g) {

@@ -169,7 +169,7 @@ struct answer_usage {
 };
 
 /* Writes the usage as a JSON object of at most ANSWER_USAGE_ROOM bytes. */
-enum { ANSWER_USAGE_ROOM = 144 };
+enum { ANSWER_USAGE_ROOM = 192 };
 char *answer_usage_write(char *out, const struct answer_usage *u);
 
 #endif

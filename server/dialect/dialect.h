@@ -20,6 +20,8 @@ struct dialect {
   size_t values_bytes;
   void (*init)(void *values, struct arena *a);
 
+  void (*done)(void *values); /* frees what is not the arena's, at the end; NULL: nothing */
+
   /* Sets the model's fields by those that were read, and checks them: dialect_stack_check makes
    * `out`. */
   enum status (*ask)(struct dialect_stack *s, const struct contract_reading *read,
@@ -42,9 +44,10 @@ struct dialect {
                                   const struct tokenize_request *r, size_t max_bytes);
 };
 
-/* OpenAI's POST /v1/embeddings: a vector for each text, or each list of tokens; and POST
- * /v1/completions: text that follows prompts, at once or as a stream. */
-extern const struct dialect embeddings, completions;
+/* OpenAI's POST /v1/embeddings: a vector for each text, or each list of tokens; POST
+ * /v1/completions: text that follows prompts, at once or as a stream; and POST
+ * /v1/chat/completions: the next message of a conversation. */
+extern const struct dialect embeddings, completions, chat_completions;
 
 /* POST /v1/rerank of Jina, Cohere and vLLM: the documents that fit a query, the best first; and
  * Cohere's POST /v1/embed and /v2/embed: a vector for each text. */

@@ -35,6 +35,10 @@ struct dialect_body *dialect_body_new(const struct body_terms *terms,
   return body_init(&b->body, terms, a, e) ? NULL : b;
 }
 
+void dialect_body_done(struct dialect_body *b) {
+  if (b->dialect->done) b->dialect->done(b->body.reading.values);
+}
+
 struct body *dialect_body_of(struct dialect_body *b) {
   return &b->body;
 }

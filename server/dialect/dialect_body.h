@@ -18,6 +18,9 @@ struct dialect_body *dialect_body_new(const struct body_terms *terms,
                                       const struct body_limits *limits, struct arena *a,
                                       struct error *e);
 
+/* Frees what is not the arena's. */
+void dialect_body_done(struct dialect_body *b);
+
 /* The body itself, for body_feed and body_cost. */
 struct body *dialect_body_of(struct dialect_body *b);
 

@@ -2,6 +2,7 @@
 #include "server/dialect/dialect_fields.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/model/fields/stack_choice_fields.h"
@@ -48,17 +49,25 @@ enum status dialect_read_stream_options(const json_t *value, const struct contra
   return STATUS_OK;
 }
 
+enum status dialect_read_top_logprobs(const json_t *value, const struct contract_field *field,
+                                      void *to, struct error *e) {
+  if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+      json_integer_value(value) > STACK_TOP_MAX)
+    return error_at(e, field->pointer, "%s must be an integer from 0 to %d", contract_name(field),
+                    STACK_TOP_MAX);
+  *(size_t *)to = (size_t)json_integer_value(value);
+  return STATUS_OK;
+}
+
 enum status dialect_read_logprobs(const json_t *value, const struct contract_field *field, void *to,
                                   struct error *e) {
   struct dialect_logprobs *l = to;
-  const bool none = json_is_false(value);
-  if (!none && (!json_is_integer(value) || json_integer_value(value) < 0 ||
-                json_integer_value(value) > STACK_TOP_MAX))
-    return error_at(e, field->pointer, "%s must be an integer from 0 to %d, or false",
-                    contract_name(field), STACK_TOP_MAX);
-  l->wanted = !none;
-  l->top = (size_t)json_integer_value(value); /* 0 for false */
-  return STATUS_OK;
+  l->wanted = !json_is_false(value);
+  l->top = 0;
+  if (!l->wanted || !dialect_read_top_logprobs(value, field, &l->top, e)) return e->status;
+  const size_t length = strlen(e->detail);
+  snprintf(e->detail + length, sizeof e->detail - length, ", or false");
+  return e->status;
 }
 
 /* Clients of other services send 0 to get the log probabilities of a prompt. */

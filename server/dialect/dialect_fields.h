@@ -79,7 +79,11 @@ enum status dialect_read_stream_options(const struct json_t *value,
                                         const struct contract_field *field, void *to,
                                         struct error *e);
 
-/* "logprobs", a number or false, to a struct dialect_logprobs; and "max_tokens", to a size_t. */
+/* "logprobs", a number or false, to a struct dialect_logprobs; "top_logprobs", its number alone, to
+ * a size_t; and "max_tokens", to a size_t. */
+enum status dialect_read_top_logprobs(const struct json_t *value,
+                                      const struct contract_field *field, void *to,
+                                      struct error *e);
 enum status dialect_read_logprobs(const struct json_t *value, const struct contract_field *field,
                                   void *to, struct error *e);
 enum status dialect_read_max_tokens(const struct json_t *value, const struct contract_field *field,

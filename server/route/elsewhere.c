@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define NO_CHATS                                                                                  \
-  "chat is not supported: render the chat template and use POST /v1/completions (GET /v1/models " \
-  "lists the models)"
+#define OTHER_CHATS                                                                              \
+  "this kind of chat is not supported: use POST /v1/chat/completions (GET /v1/models lists the " \
+  "models)"
 #define NOTHING_KEPT                                                                             \
   "this server stores and trains nothing: use POST /v1/embeddings, /v1/completions, /v1/rerank " \
   "or GET /v1/models"
@@ -14,8 +14,8 @@
 
 /* The rows. A path precedes the paths above it. */
 static const struct elsewhere table[] = {
-    {"/v1/chat/completions", ERROR_OPENAI, NO_CHATS},
-    {"/v1/responses", ERROR_OPENAI, NO_CHATS},
+    {"/v1/chat/completions", ERROR_OPENAI, NOTHING_KEPT},
+    {"/v1/responses", ERROR_OPENAI, OTHER_CHATS},
     {"/v1/moderations", ERROR_OPENAI,
      "moderation is not supported: use POST /v1/models/NAME/classify with a classifier"},
     {"/v1/audio", ERROR_OPENAI, TEXT_ALONE},
@@ -32,8 +32,8 @@ static const struct elsewhere table[] = {
     {"/v1/conversations", ERROR_OPENAI, NOTHING_KEPT},
     {"/v1/containers", ERROR_OPENAI, NOTHING_KEPT},
     {"/v1/evals", ERROR_OPENAI, NOTHING_KEPT},
-    {"/v1/chat", ERROR_COHERE, NO_CHATS},
-    {"/v2/chat", ERROR_COHERE, NO_CHATS},
+    {"/v1/chat", ERROR_COHERE, OTHER_CHATS},
+    {"/v2/chat", ERROR_COHERE, OTHER_CHATS},
     {"/v1/generate", ERROR_COHERE, "unknown path: use POST /v1/completions for text generation"},
     {"/v1/classify", ERROR_COHERE,
      "unknown path: use POST /v1/models/NAME/classify for classification"},
@@ -42,7 +42,7 @@ static const struct elsewhere table[] = {
     {"/invocations", ERROR_TEI, "unknown path: use POST /embed, /rerank or /predict"},
     {"/vertex", ERROR_TEI, "unknown path: use POST /embed, /rerank or /predict"},
     {"/api", ERROR_TEI,
-     "Ollama's API is not supported: use POST /v1/completions, POST /v1/embeddings and GET "
+     "Ollama's API is not supported: use POST /v1/chat/completions, POST /v1/embeddings and GET "
      "/v1/models"},
 };
 

@@ -245,7 +245,7 @@ enum status route_refusal(enum route route, const struct model *m) {
 const char *route_missing(enum route route, const struct model *m) {
   const struct whole *w = m->whole;
   if (needs(route, A_TOKENIZER) && w && !w->tokenizer) return " without a tokenizer";
-  if (needs(route, A_TEMPLATE) && w) return " without a chat template";
+  if (needs(route, A_TEMPLATE) && w && !w->chat) return " without a chat template";
   if (needs(route, ONE_CLASS) && w && whole_classes(w, WHOLE_HEAD_CLASSES) > 1)
     return " with several classes, where one is required";
   if (needs(route, VECTORS) && w) return " without token embeddings";

@@ -198,6 +198,7 @@ void exchange_cancel(struct exchange *x) {
 
 void exchange_end(struct exchange *x) {
   if (x->work->end) x->work->end(x);
+  if (x->contract->end && x->fields) x->contract->end(x);
   arena_free(&x->arena);
   models_release(&x->hold);
   x->fields = NULL;

@@ -125,6 +125,9 @@ struct exchange_contract {
   /* The body has ended: makes x->run, x->timeout_us and x->answer of it, or sets x->error, which it
    * also returns. */
   enum status (*finish)(struct exchange *x);
+
+  /* The exchange ends, with x->fields: frees what is not the arena's. NULL: nothing. */
+  void (*end)(struct exchange *x);
 };
 
 /* The properties of a kind of work that other kinds do not have. Any member may be NULL. */
@@ -147,7 +150,7 @@ struct exchange_work {
 
 /* The kinds of work (exchange_work.c): `plain` has nothing of its own (a layer, and token ids that
  * become text), `tokens` is of texts that become tokens, `pass` of one pass through a model. */
-extern const struct exchange_work exchange_plain, exchange_tokens, exchange_render, exchange_pass,
+extern const struct exchange_work exchange_plain, exchange_tokens, exchange_pass,
     exchange_generation, exchange_ablation;
 
 /* Chooses x->contract and x->work by x->terms, whose kind of request becomes that of the model. */

@@ -158,6 +158,8 @@ static enum status finish_render(struct exchange *x) {
                             &x->arena, &x->error);
 }
 
+static void end_render(struct exchange *x) { render_body_done(x->fields); }
+
 /* --- the forms of other services: the body names the model --- */
 
 static void begin_dialect(struct exchange *x) {
@@ -191,6 +193,8 @@ static enum status finish_dialect(struct exchange *x) {
                    : dialect_body_answer(x->fields, x->model->name, r, &x->answer);
 }
 
+static void end_dialect(struct exchange *x) { dialect_body_done(x->fields); }
+
 static enum status finish_dialect_tokens(struct exchange *x) {
   struct tokenize_request *r = &x->request.tokenize;
   if (find_dialect_model(x)) return x->error.status;
@@ -200,14 +204,14 @@ static enum status finish_dialect_tokens(struct exchange *x) {
 
 /* --- the table --- */
 
-static const struct exchange_contract attention = {begin_attention, finish_attention};
-static const struct exchange_contract stack = {begin_stack, finish_stack};
-static const struct exchange_contract generation = {begin_stack, finish_generation};
-static const struct exchange_contract ablation = {begin_stack, finish_ablation};
-static const struct exchange_contract tokens = {begin_tokenize, finish_tokenize};
-static const struct exchange_contract rendering = {begin_render, finish_render};
-static const struct exchange_contract dialect = {begin_dialect, finish_dialect};
-static const struct exchange_contract dialect_tokens = {begin_dialect, finish_dialect_tokens};
+static const struct exchange_contract attention = {begin_attention, finish_attention, NULL};
+static const struct exchange_contract stack = {begin_stack, finish_stack, NULL};
+static const struct exchange_contract generation = {begin_stack, finish_generation, NULL};
+static const struct exchange_contract ablation = {begin_stack, finish_ablation, NULL};
+static const struct exchange_contract tokens = {begin_tokenize, finish_tokenize, NULL};
+static const struct exchange_contract rendering = {begin_render, finish_render, end_render};
+static const struct exchange_contract dialect = {begin_dialect, finish_dialect, end_dialect};
+static const struct exchange_contract dialect_tokens = {begin_dialect, finish_dialect_tokens, NULL};
 
 static const struct {
   const struct exchange_contract *own, *dialect; /* of our own form; of other services' forms */
@@ -224,7 +228,7 @@ static const struct {
     [ASK_GENERATE] = {&generation, &dialect, &exchange_generation},
     [ASK_TOKENIZE] = {&tokens, &dialect_tokens, &exchange_tokens},
     [ASK_DETOKENIZE] = {&tokens, &dialect_tokens, &exchange_plain},
-    [ASK_RENDER] = {&rendering, NULL, &exchange_render},
+    [ASK_RENDER] = {&rendering, NULL, &exchange_tokens},
 };
 
 void exchange_choose(struct exchange *x) {

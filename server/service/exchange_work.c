@@ -5,7 +5,6 @@
 #include "core/base/clock.h"
 #include "server/model/answer/stack_answer.h"
 #include "server/service/exchange.h"
-#include "server/tokenize/render_body.h"
 
 const struct exchange_work exchange_plain = {0};
 
@@ -16,12 +15,6 @@ static const struct tokenize_texts *texts_of_tokenizer(const struct exchange *x)
 }
 
 const struct exchange_work exchange_tokens = {.texts = texts_of_tokenizer};
-
-static void leave_render(struct exchange *x) {
-  if (x->fields) render_body_done(x->fields);
-}
-
-const struct exchange_work exchange_render = {.texts = texts_of_tokenizer, .end = leave_render};
 
 /* --- models: one pass --- */
 

@@ -288,7 +288,7 @@ class Completions(Completing):
                 ({"logit_bias": {"é" * 60: 1}}, None, "not a token id"),
                 ({"best_of": 2}, "best_of", ""), ({"suffix": "a"}, "suffix", ""), ({"ignore_eos": 1}, "ignore_eos", "true or false"),
                 ({"presence_penalty": 2.5}, "presence_penalty", "a number from -2 to 2"), ({"frequency_penalty": "1"}, "frequency_penalty", "a number"),
-                ({"min_p": 1.5}, "min_p", "from 0 to 1"), ({"beams": 4}, "beams", "/generate"), ({"top_k": -2}, "top_k", "integer"), ({"messages": []}, "messages", "chat is not supported"), ({"prompts": 1}, "prompts", "prompt")):
+                ({"min_p": 1.5}, "min_p", "from 0 to 1"), ({"beams": 4}, "beams", "/generate"), ({"top_k": -2}, "top_k", "integer"), ({"messages": []}, "messages", "use POST /v1/chat/completions"), ({"prompts": 1}, "prompts", "prompt")):
             with self.subTest(request=request):
                 answer = self.post(**request)
                 if param is None:

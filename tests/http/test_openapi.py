@@ -19,7 +19,7 @@ EXAMPLES = {
     "": """attend attendWith attendInside measureHeads measureInside describeModel listModels health ready teiHealth
         teiPing v2Server v2Live v2Ready v2Models v2Model v2ModelVersion v2ModelReady v2ModelReadyVersion v2Infer v2InferVersion""",
     "attend.json": "generate beam_search",
-    "tasks.json": """embed teiEmbeddings complete rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify classifyTokens answerQuestion fill score generate
+    "tasks.json": """embed teiEmbeddings complete chat rerank rerankV2 cohereEmbed cohereEmbedV2 encode classify classifyTokens answerQuestion fill score generate
         tokenize detokenize render teiRoot teiEmbed teiEmbedAll teiEmbedSparse teiSimilarity teiTokenize teiDecode teiRerank teiPredict teiInfo"""}
 # These differ between runs, releases and processors. Random ids differ, too.
 VOLATILE = ("created", "version", "bytes", "engine", "tokenization_workers")
@@ -54,6 +54,8 @@ def request_of(template):
         return {"text": "a b"}
     if template == "/v1/completions":
         return {"model": "words", "prompt": "a b"}
+    if template == "/v1/chat/completions":
+        return {"model": "words", "messages": [{"role": "user", "content": "a b"}]}
     if template in ("/v1/embeddings", "/embeddings"):
         return {"model": "whole", "input": [1, 2]}
     if template in ("/embed", "/embed_all"):
@@ -286,7 +288,7 @@ class OpenApi(Case):
         elif isinstance(expected, (int, float)) and not isinstance(expected, bool):
             self.assertAlmostEqual(actual, expected, delta=1e-6 + 2e-6 * abs(expected))  # processors sum in other orders
         elif isinstance(expected, str):
-            random = r"^(cmpl|rerank|embed)-[0-9a-f]{16}$"
+            random = r"^((?:chat)?cmpl|rerank|embed)-[0-9a-f]{16}$"
             self.assertEqual(re.sub(random, r"\1-", actual), re.sub(random, r"\1-", expected))
         else:
             self.assertEqual(actual, expected)
@@ -725,7 +727,7 @@ class OpenApi(Case):
                         if challenge is None or operation.get("security") == []:
                             # no model of this server can classify, fill, score or generate, and none has a tokenizer
                             wants_more = path.startswith("/v1/models/") and path.endswith((
-                                "/classify", "/classify_tokens", "/question", "/fill", "/score", "/generate", "tokenize")) or path == "/v1/completions"
+                                "/classify", "/classify_tokens", "/question", "/fill", "/score", "/generate", "tokenize")) or path in ("/v1/completions", "/v1/chat/completions")
                             # these name no model here, or one without a chat template
                             asks_none = path.endswith("/render") or path in ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed", "/rerank", "/predict", "/similarity", "/embed_sparse",
                                                  "/tokenize", "/decode")

@@ -1,20 +1,60 @@
-/* completions_answer: the response to POST /v1/completions: each text is an object in a list. In a
- * stream each event is such a response with one part of one text, and the last one is [DONE]. */
+/* completions_answer: the response to a request for completions: each text is an object in a list.
+ * In a stream each event is such a response with one part of one text, and the last one is [DONE].
+ */
 #include "server/dialect/openai/completions_answer.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "config/document/text.h"
 #include "core/base/size.h"
 #include "server/dialect/dialect_answer.h"
+#include "server/dialect/openai/logprobs.h"
 #include "server/model/answer/stack_detokenizer.h"
 #include "server/text/json_string.h"
+
+/* --- the formats --- */
+
+struct completions_form {
+  const char *id;                      /* the beginning of an identifier */
+  const char *object, *chunk;          /* the types of a response, in quotes, and of an event */
+  const char *text, *text_end;         /* before and after a text */
+  const char *first, *part, *part_end; /* the same for parts of a text, of which one is first */
+  const char *nothing;                 /* instead of a part, at the end of a sequence */
+  const struct logprobs *logprobs;
+  bool shows_cached; /* whether the usage has the tokens of the prefix cache */
+};
+
+const struct completions_form completions_of_prompts = {.id = "cmpl",
+                                                        .object = "\"text_completion\"",
+                                                        .chunk = "text_completion",
+                                                        .text = "{\"text\":",
+                                                        .text_end = "",
+                                                        .first = "{\"text\":",
+                                                        .part = "{\"text\":",
+                                                        .part_end = "",
+                                                        .nothing = "{\"text\":\"\"",
+                                                        .logprobs = &logprobs_of_completions};
+
+const struct completions_form completions_of_chat = {
+    .id = "chatcmpl",
+    .object = "\"chat.completion\"",
+    .chunk = "chat.completion.chunk",
+    .text = "{\"message\":{\"role\":\"assistant\",\"content\":",
+    .text_end = ",\"refusal\":null}",
+    .first = "{\"delta\":{\"role\":\"assistant\",\"content\":",
+    .part = "{\"delta\":{\"content\":",
+    .part_end = "}",
+    .nothing = "{\"delta\":{}",
+    .logprobs = &logprobs_of_chat,
+    .shows_cached = true};
+
+enum { AROUND_ROOM = 64 }; /* the longest of these around a text */
 
 /* --- what a response has next to its texts --- */
 
 struct completions {
+  const struct completions_form *form;
   const char *model;
   const struct stack_request *request;
   const struct tokenizer_text *echo; /* [texts] the prompts; or NULL */
@@ -30,12 +70,13 @@ static const struct completions *completions_new(const struct completions_asked 
   const struct tensor *tokens = asked->tokens;
   struct completions *c = arena_alloc(read->arena, 1, sizeof *c, read->e);
   if (!c) return NULL;
-  *c = (struct completions){.model = asked->model,
+  *c = (struct completions){.form = asked->form,
+                            .model = asked->model,
                             .request = r,
                             .created = (int64_t)time(NULL),
                             .has_usage = asked->wishes->usage,
                             .has_logprobs = asked->wishes->logprobs.wanted};
-  dialect_answer_id("cmpl", c->id);
+  dialect_answer_id(c->form->id, c->id);
   if (!asked->wishes->echo) return c;
 
   /* The prompts as they were sent, or the text of their tokens. */
@@ -62,150 +103,50 @@ static const char *finish_name(enum stack_finish finish) {
   return finish == STACK_FINISH_LENGTH ? "length" : "stop";
 }
 
-/* Writes {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…}. */
-static char *write_usage(char *out, const struct answer_usage *u) {
+static char *write_counts(char *out, const struct answer_usage *u) {
   const size_t generated = u->generated(u->of);
   out = answer_write_text(out, "{\"prompt_tokens\":");
   out = number_write_integer(out, (int64_t)u->tokens);
   out = answer_write_text(out, ",\"completion_tokens\":");
   out = number_write_integer(out, (int64_t)generated);
   out = answer_write_text(out, ",\"total_tokens\":");
-  out = number_write_integer(out, (int64_t)(u->tokens + generated));
-  return answer_write_text(out, "}");
+  return number_write_integer(out, (int64_t)(u->tokens + generated));
 }
 
-/* --- log probabilities: four lists with an element for each token, whose name is its text --- */
-
-static const char NONE[] = ",\"logprobs\":null", TOKENS[] = ",\"logprobs\":{\"tokens\":[",
-                  LOGS[] = "],\"token_logprobs\":[", TOP[] = "],\"top_logprobs\":[",
-                  PLACES[] = "],\"text_offset\":[", END[] = "]}",
-                  BYTES[] = "\"bytes:", BYTE[] = "\\\\x";
-
-_Static_assert(sizeof BYTE - 1 + 2 <= (int)JSON_STRING_ROOM, "a byte in hexadecimal digits fits");
-
-enum {
-  LOGPROBS_ROOM = sizeof TOKENS + sizeof LOGS + sizeof TOP + sizeof PLACES + sizeof END,
-  STRING_ROOM = sizeof BYTES + sizeof "\",", /* a string without its bytes */
-  TOP_ROOM = NUMBER_TEXT_MAX + sizeof ":,",  /* a most likely token without its string */
-  TOKEN_ROOM = NUMBER_TEXT_MAX + COUNT_ROOM + sizeof "{},,,"
-};
-
-/* The tokens of one sequence. */
-struct sequence_tokens {
-  const struct stack_token_texts *texts;
-  const struct stack_sequence *q;
-  size_t top; /* most likely tokens in the place of each */
-};
-
-/* Writes string `number` of token t. As in OpenAI's API, bytes that are no UTF-8 are
- * "bytes:\xe2\x80". */
-static char *write_string(const struct sequence_tokens *k, size_t t, size_t number, char *out) {
-  static const char digits[] = "0123456789abcdef";
-  const struct tokenizer_text s = stack_token_text(k->texts, t, number);
-  if (text_is_utf8(s.bytes, s.length)) return json_string_write(s.bytes, s.length, out);
-  out = answer_write_text(out, BYTES);
-  for (size_t i = 0; i < s.length; i++) {
-    const unsigned char byte = (unsigned char)s.bytes[i];
-    out = answer_write_text(out, BYTE);
-    *out++ = digits[byte >> 4];
-    *out++ = digits[byte & 0xf];
-  }
-  *out++ = '"';
-  return out;
+/* Writes {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…}. */
+static char *write_usage(char *out, const struct answer_usage *u) {
+  return answer_write_text(write_counts(out, u), "}");
 }
 
-static bool is_chosen(const struct sequence_tokens *k, size_t t, size_t number) {
-  return k->q->top_token[t * k->top + number - 1] == k->q->token[t];
+/* The same with ,"prompt_tokens_details":{"cached_tokens":…}. */
+static char *write_usage_cached(char *out, const struct answer_usage *u) {
+  out = answer_write_text(write_counts(out, u), ",\"prompt_tokens_details\":{\"cached_tokens\":");
+  return answer_write_text(number_write_integer(out, (int64_t)u->cached), "}}");
 }
 
-/* Whether this most likely token is a member of the object. If several have the same string, only
- * the chosen one is, or else the most likely of them. */
-static bool is_member(const struct sequence_tokens *k, size_t t, size_t number) {
-  const struct tokenizer_text a = stack_token_text(k->texts, t, number);
-  if (is_chosen(k, t, number)) return true;
-  for (size_t other = 0; other < number; other++) {
-    const struct tokenizer_text b = stack_token_text(k->texts, t, other);
-    if (a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0) return false;
-  }
-  return true;
-}
-
-/* Writes the object of the most likely tokens. The chosen token is the last one if it is not one of
- * them. */
-static char *write_top(const struct sequence_tokens *k, size_t t, char *out) {
-  const char *begin = out;
-  bool chosen = false;
-  *out++ = '{';
-  for (size_t number = 1; number <= k->top; number++) {
-    if (!is_member(k, t, number)) continue;
-    if (out > begin + 1) *out++ = ',';
-    out = write_string(k, t, number, out);
-    *out++ = ':';
-    out = number_write(out, k->q->top_log_probability[t * k->top + number - 1]);
-    chosen = chosen || is_chosen(k, t, number);
-  }
-  if (!chosen) {
-    if (out > begin + 1) *out++ = ',';
-    out = write_string(k, t, 0, out);
-    *out++ = ':';
-    out = number_write(out, k->q->log_probability[t]);
-  }
-  *out++ = '}';
-  return out;
+static char *(*usage_writer(const struct completions *c))(char *, const struct answer_usage *) {
+  return c->form->shows_cached ? write_usage_cached : write_usage;
 }
 
 /* Writes ,"logprobs":… for tokens `from` to `end` - 1 of a sequence. */
 static char *write_logprobs(const struct completions *c, size_t item, size_t from, size_t end,
                             char *out) {
-  const struct stack_request *r = c->request;
-  if (!c->has_logprobs) return answer_write_text(out, NONE);
-  const struct sequence_tokens k = {r->detokenizer->sequence[item].token_texts,
-                                    &r->generation.sequence[item], r->generation.top_count};
-  out = answer_write_text(out, TOKENS);
-  for (size_t t = from; t < end; t++) {
-    if (t > from) *out++ = ',';
-    out = write_string(&k, t, 0, out);
-  }
-  out = answer_write_text(out, LOGS);
-  for (size_t t = from; t < end; t++) {
-    if (t > from) *out++ = ',';
-    out = number_write(out, k.q->log_probability[t]);
-  }
-  out = answer_write_text(out, TOP);
-  for (size_t t = from; t < end; t++) {
-    if (t > from) *out++ = ',';
-    out = write_top(&k, t, out);
-  }
-  out = answer_write_text(out, PLACES);
-  for (size_t t = from; t < end; t++) {
-    if (t > from) *out++ = ',';
-    out = number_write_integer(out, (int64_t)k.texts->place[t]);
-  }
-  return answer_write_text(out, END);
+  return c->has_logprobs ? c->form->logprobs->write(c->request, item, from, end, out)
+                         : logprobs_write_none(out);
 }
 
-/* The most bytes of that for `tokens` tokens; SIZE_MAX: an overflow. The chosen token is in two
- * lists. */
-static size_t logprobs_room(const struct completions *c, size_t tokens) {
+static size_t room_of_logprobs(const struct completions *c, size_t tokens) {
   const struct stack_request *r = c->request;
-  size_t string, room;
-  if (!c->has_logprobs) return sizeof NONE;
-  const size_t strings = 2 + r->generation.top_count;
-  if (!size_mul(stack_token_text_room(r->detokenizer->terms.tokenizer), JSON_STRING_ROOM,
-                &string) ||
-      !size_add(string, STRING_ROOM + TOP_ROOM, &string) || !size_mul(string, strings, &room) ||
-      !size_add(room, TOKEN_ROOM, &room) || !size_mul(room, tokens, &room) ||
-      !size_add(room, LOGPROBS_ROOM, &room))
-    return SIZE_MAX;
-  return room;
+  return c->has_logprobs ? logprobs_room(c->form->logprobs, r->detokenizer->terms.tokenizer,
+                                         r->generation.top_count, tokens)
+                         : LOGPROBS_NONE_ROOM;
 }
 
 /* --- at once --- */
 
-static const char TEXT[] = "{\"text\":", INDEX[] = ",\"index\":",
-                  FINISH[] = ",\"finish_reason\":\"";
+static const char INDEX[] = ",\"index\":", FINISH[] = ",\"finish_reason\":\"";
 
-enum { CHOICE_ROOM = sizeof TEXT + sizeof INDEX + COUNT_ROOM + sizeof FINISH + 16 + ROW_ROOM };
+enum { CHOICE_ROOM = AROUND_ROOM + sizeof INDEX + COUNT_ROOM + sizeof FINISH + 16 + ROW_ROOM };
 
 /* Writes an object for each sequence. The prompt, if it is echoed, and the generated text are one
  * string. */
@@ -217,11 +158,12 @@ static char *write_choices(const struct answer_rows *rows, char *out) {
     const struct detokenizer *u = &r->detokenizer->sequence[i].detokenizer;
     const struct stack_sequence *q = &r->generation.sequence[i];
     if (i > rows->first) *out++ = ',';
-    out = answer_write_text(out, TEXT);
+    out = answer_write_text(out, c->form->text);
     *out++ = '"';
     if (echo) out = json_string_write_part(echo->bytes, echo->length, out);
     out = json_string_write_part(u->text, u->length, out);
     *out++ = '"';
+    out = answer_write_text(out, c->form->text_end);
     out = answer_write_text(out, INDEX);
     out = number_write_integer(out, (int64_t)i);
     out = write_logprobs(c, i, 0, stack_sequence_count(q), out);
@@ -240,7 +182,7 @@ static size_t choice_room(const struct completions *c) {
     const size_t most = r->generation.sequence[i].most;
     size_t each = stack_detokenizer_room(r->detokenizer, most, false), echo = 0;
     if (c->echo && !size_mul(c->echo[i / r->each].length, JSON_STRING_ROOM, &echo)) return SIZE_MAX;
-    if (!size_add(each, echo, &each) || !size_add(each, logprobs_room(c, most), &each))
+    if (!size_add(each, echo, &each) || !size_add(each, room_of_logprobs(c, most), &each))
       return SIZE_MAX;
     room = size_max(room, each);
   }
@@ -261,9 +203,9 @@ enum status completions_answer(struct answer *a, const struct completions_asked 
   char *created = arena_alloc(arena, CREATED_ROOM, 1, e);
   if (e->status || dialect_answer_begin(&sheet, SECTIONS, r, arena, e)) return e->status;
   snprintf(created, CREATED_ROOM, "%lld", (long long)c->created);
-  sheet.content->usage.write = write_usage;
+  sheet.content->usage.write = usage_writer(c);
   sheet.section[ID] = answer_section_text("id", id);
-  sheet.section[OBJECT] = answer_section_text("object", "\"text_completion\"");
+  sheet.section[OBJECT] = answer_section_text("object", c->form->object);
   sheet.section[CREATED] = answer_section_text("created", created);
   sheet.section[MODEL] = answer_section_text("model", model);
   sheet.section[CHOICES] = dialect_answer_list("choices", &r->main.run->geometry.items, NULL,
@@ -273,18 +215,20 @@ enum status completions_answer(struct answer *a, const struct completions_asked 
 
 /* --- as a stream --- */
 
-enum { EVENT_ROOM = 384 }; /* an event with the longest name of a model, without text */
+enum { EVENT_ROOM = 576 }; /* an event with the longest name of a model, without text */
 
 static size_t room(const struct stack_stream *s) {
   /* Each token has memory for its strings: no sum overflows. */
-  return EVENT_ROOM + (s->run->geometry.items > 0 ? logprobs_room(s->context, 1) : 0);
+  return EVENT_ROOM + (s->run->geometry.items > 0 ? room_of_logprobs(s->context, 1) : 0);
 }
 
 static char *write_head(const struct stack_stream *s, char *out) {
   const struct completions *c = s->context;
   out = answer_write_text(out, "data: {\"id\":\"");
   out = answer_write_text(out, c->id);
-  out = answer_write_text(out, "\",\"object\":\"text_completion\",\"created\":");
+  out = answer_write_text(out, "\",\"object\":\"");
+  out = answer_write_text(out, c->form->chunk);
+  out = answer_write_text(out, "\",\"created\":");
   out = number_write_integer(out, c->created);
   out = answer_write_text(out, ",\"model\":\"");
   out = answer_write_text(out, c->model);
@@ -297,15 +241,22 @@ struct completions_part {
   struct tokenizer_text text;
 };
 
-/* Writes an event; `finish` is NULL before the end of the sequence. */
+/* Writes an event; `finish` is NULL before the end of the sequence, which has no text. */
 static char *write_choice(const struct stack_stream *s, const struct completions_part *p,
                           const char *finish, char *out) {
+  const struct completions *c = s->context;
   out = write_head(s, out);
-  out = answer_write_text(out, "{\"text\":");
-  out = json_string_write(p->text.bytes, p->text.length, out);
+  if (finish) {
+    out = answer_write_text(out, c->form->nothing);
+  } else {
+    const bool first = p->from == 0 && p->end > 0;
+    out = answer_write_text(out, first ? c->form->first : c->form->part);
+    out = json_string_write(p->text.bytes, p->text.length, out);
+    out = answer_write_text(out, c->form->part_end);
+  }
   out = answer_write_text(out, ",\"index\":");
   out = number_write_integer(out, (int64_t)p->item);
-  out = write_logprobs(s->context, p->item, p->from, p->end, out);
+  out = write_logprobs(c, p->item, p->from, p->end, out);
   out = answer_write_text(out, ",\"finish_reason\":");
   if (finish) *out++ = '"';
   out = answer_write_text(out, finish ? finish : "null");
@@ -327,7 +278,7 @@ static char *write_more(const struct stack_stream *s, size_t i, struct tokenizer
 
 static char *write_finish(const struct stack_stream *s, size_t i, char *out) {
   const enum stack_finish finish = s->run->generation->sequence[i].finish;
-  const struct completions_part nothing = {i, 0, 0, {"", 0}};
+  const struct completions_part nothing = {.item = i};
   return write_choice(s, &nothing, finish_name(finish), out);
 }
 
@@ -336,7 +287,7 @@ static char *write_end(const struct stack_stream *s, char *out) {
   if (c->has_usage) {
     out = write_head(s, out);
     out = answer_write_text(out, "],\"usage\":");
-    out = write_usage(out, &s->usage);
+    out = usage_writer(c)(out, &s->usage);
     out = answer_write_text(out, "}\n\n");
   }
   return answer_write_text(out, "data: [DONE]\n\n");

@@ -1,4 +1,5 @@
-/* completions_answer: the response to POST /v1/completions, at once or as a stream. */
+/* completions_answer: the response to POST /v1/completions and /v1/chat/completions, at once or as
+ * a stream. */
 #ifndef SERVER_COMPLETIONS_ANSWER_H
 #define SERVER_COMPLETIONS_ANSWER_H
 
@@ -14,8 +15,13 @@ struct completions_wishes {
   bool usage; /* whether a stream has an event of its usage */
 };
 
+/* The format of the response. */
+struct completions_form;
+extern const struct completions_form completions_of_prompts, completions_of_chat;
+
 /* The request to respond to. */
 struct completions_asked {
+  const struct completions_form *form;
   const struct completions_wishes *wishes;
   const struct contract_reading *read; /* memory is its arena's, errors go to its `e` */
   const struct tensor *tokens;         /* the prompts; NULL: they are texts */

@@ -317,10 +317,11 @@ static enum status make_items(struct stack_check *k) {
   for (size_t i = 0; i < k->items; i++) {
     const size_t rows = (size_t)k->lens[i];
     if (k->w->positions && rows > k->w->positions)
-      return stack_items_refuse(
-          k, k->field, i, "%zu %s exceed the model's context length of %zu: %s", rows,
-          k->field == STACK_FIELD_TOKENS ? "tokens" : "positions", k->w->positions,
-          k->reading->texts ? "shorten the text or set \"truncate\": true" : "shorten the input");
+      return stack_items_refuse(k, k->field, i,
+                                "%zu %s exceed the model's context length of %zu: %s", rows,
+                                k->field == STACK_FIELD_TOKENS ? "tokens" : "positions",
+                                k->w->positions,
+                                k->reading->texts ? k->values->advice : "shorten the input");
     if (rows == 0 && (!stack_has_rows(k->main->run) || k->main->run->want_sparse))
       return stack_items_refuse(k, k->field, i, "an empty item has no %s",
                                 k->values->classifies ? "class" : "vector to be pooled");

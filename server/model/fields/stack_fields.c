@@ -401,6 +401,7 @@ enum status stack_fields_init(struct contract_reading *r, struct stack_values *v
                                   .target_language = {.arena = a},
                                   .choice = w->choice,
                                   .usual_tokens = w->max_tokens,
+                                  .advice = "shorten the text or set \"truncate\": true",
                                   .returns = 1};
   if (encodes || terms->ask == ASK_CLASSIFY) stack_fields_prompt(&values->prompt, w->prompt);
   if (init_side(&values->source, both ? w->encoder : NULL, a, e) ||

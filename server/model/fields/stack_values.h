@@ -25,8 +25,9 @@ struct stack_values {
   size_t usual_tokens;              /* the default of max_tokens */
   struct tokenizer_text *stop;      /* [stops] */
   size_t stops;
-  bool classifies;  /* scores of classes are computed, instead of vectors */
-  bool token_texts; /* whether the text of each token is returned; only dialects set it */
+  const char *advice; /* the remedy for a text that is too long */
+  bool classifies;    /* scores of classes are computed, instead of vectors */
+  bool token_texts;   /* whether the text of each token is returned; only dialects set it */
 };
 
 /* The sides of a request by number: 0 is the source. Either may have no stack. */

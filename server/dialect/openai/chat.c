@@ -1,0 +1,266 @@
+/* chat: the fields of POST /v1/chat/completions, and the request that they make: the one that POST
+ * /v1/models/NAME/generate makes of the prompt that the model's chat template writes. */
+#include <jansson.h>
+#include <string.h>
+
+#include "core/base/size.h"
+#include "server/dialect/dialect.h"
+#include "server/dialect/openai/chat_messages.h"
+#include "server/dialect/openai/generation_fields.h"
+#include "server/dialect/openai/logprobs.h"
+#include "server/text/json_string.h"
+#include "server/tokenize/conversation.h"
+
+/* --- the contract --- */
+
+enum chat_field {
+  CHAT_MAX_COMPLETION_TOKENS = GENERATION_FIELDS,
+  CHAT_LOGPROBS,
+  CHAT_TOP_LOGPROBS,
+  CHAT_RESPONSE_FORMAT,
+  CHAT_MODALITIES,
+  CHAT_TOOLS,
+  CHAT_FUNCTIONS,
+  CHAT_TOOL_CHOICE,
+  CHAT_FUNCTION_CALL,
+  CHAT_DOCUMENTS,
+  CHAT_VARIABLES,
+  CHAT_PROMPTS,
+  CHAT_CONTINUES,
+  CHAT_NOW,
+  CHAT_PARALLEL_TOOL_CALLS,
+  CHAT_METADATA,
+  CHAT_STORE,
+  CHAT_SERVICE_TIER,
+  CHAT_SAFETY_IDENTIFIER,
+  CHAT_PROMPT_CACHE_KEY,
+  CHAT_FIELDS
+};
+
+/* The small values as they were read. */
+struct chat_values {
+  struct generation_values generation;
+  struct conversation conversation;
+  size_t max_completion_tokens;
+};
+
+_Static_assert(offsetof(struct chat_values, generation) == 0, "generation_values are first");
+
+/* --- values that only say what is not supported --- */
+
+#define NO_TOOLS                                                                        \
+  "tools are not supported: POST /v1/models/NAME/render writes them into a prompt for " \
+  "/v1/completions"
+
+static enum status pass_any(const json_t *value, const struct contract_field *field, void *to,
+                            struct error *e) {
+  (void)value, (void)field, (void)to;
+  return e->status;
+}
+
+/* An empty list. */
+static enum status pass_no_tools(const json_t *value, const struct contract_field *field, void *to,
+                                 struct error *e) {
+  (void)to;
+  if (json_is_array(value) && json_array_size(value) == 0) return STATUS_OK;
+  return error_at(e, field->pointer, NO_TOOLS);
+}
+
+/* "none", or "auto", which is as good without tools. */
+static enum status pass_no_choice(const json_t *value, const struct contract_field *field, void *to,
+                                  struct error *e) {
+  const char *word = json_is_string(value) ? json_string_value(value) : "";
+  (void)to;
+  if (strcmp(word, "none") == 0 || strcmp(word, "auto") == 0) return STATUS_OK;
+  return error_at(e, field->pointer, NO_TOOLS);
+}
+
+/* {"type": "text"} */
+static enum status pass_text_format(const json_t *value, const struct contract_field *field,
+                                    void *to, struct error *e) {
+  const char *type = json_string_value(json_object_get(value, "type"));
+  (void)to;
+  if (type && strcmp(type, "text") == 0) return STATUS_OK;
+  return error_at(e, field->pointer,
+                  "structured output is not supported: response_format must be {\"type\": "
+                  "\"text\"}");
+}
+
+/* ["text"] */
+static enum status pass_text_alone(const json_t *value, const struct contract_field *field,
+                                   void *to, struct error *e) {
+  const char *word = json_string_value(json_array_get(value, 0));
+  (void)to;
+  if (json_array_size(value) == 1 && word && strcmp(word, "text") == 0) return STATUS_OK;
+  return error_at(e, field->pointer, "modalities must be [\"text\"]: audio is not supported");
+}
+
+/* --- the table --- */
+
+#define CHAT_IGNORED(name) \
+  { DIALECT_NAMED(name), .read = pass_any, .nullable = true, .longest = DIALECT_USER_LONGEST }
+#define CHAT_REFUSED(name, reader) \
+  { DIALECT_NAMED(name), .read = reader, .nullable = true, .longest = CONVERSATION_LONGEST }
+
+static const struct contract_field fields[CHAT_FIELDS] = {
+    [GENERATION_INPUT] =
+        CONVERSATION_KEEPS(struct chat_values, "messages", conversation_read_list, messages),
+    GENERATION_ROWS[CHAT_MAX_COMPLETION_TOKENS] =
+        {DIALECT_NAMED("max_completion_tokens"), .read = dialect_read_max_tokens,
+         .at = offsetof(struct chat_values, max_completion_tokens), .nullable = true},
+    [CHAT_LOGPROBS] = {DIALECT_NAMED("logprobs"), .read = contract_read_flag,
+                       GENERATION_VALUE(wishes.logprobs.wanted)},
+    [CHAT_TOP_LOGPROBS] = {DIALECT_NAMED("top_logprobs"), .read = dialect_read_top_logprobs,
+                           GENERATION_VALUE(wishes.logprobs.top)},
+    [CHAT_RESPONSE_FORMAT] = CHAT_REFUSED("response_format", pass_text_format),
+    [CHAT_MODALITIES] = CHAT_REFUSED("modalities", pass_text_alone),
+    [CHAT_TOOLS] = CHAT_REFUSED("tools", pass_no_tools),
+    [CHAT_FUNCTIONS] = CHAT_REFUSED("functions", pass_no_tools),
+    [CHAT_TOOL_CHOICE] = CHAT_REFUSED("tool_choice", pass_no_choice),
+    [CHAT_FUNCTION_CALL] = CHAT_REFUSED("function_call", pass_no_choice),
+    [CHAT_DOCUMENTS] =
+        CONVERSATION_KEEPS(struct chat_values, "documents", conversation_read_list, documents),
+    [CHAT_VARIABLES] = CONVERSATION_KEEPS(struct chat_values, "chat_template_kwargs",
+                                          conversation_read_object, variables),
+    [CHAT_PROMPTS] = CONVERSATION_FLAG(struct chat_values, "add_generation_prompt", prompts),
+    [CHAT_CONTINUES] = CONVERSATION_FLAG(struct chat_values, "continue_final_message", continues),
+    [CHAT_NOW] = CONVERSATION_NOW(struct chat_values),
+    [CHAT_PARALLEL_TOOL_CALLS] = CHAT_IGNORED("parallel_tool_calls"),
+    [CHAT_METADATA] = CHAT_IGNORED("metadata"),
+    [CHAT_STORE] = CHAT_IGNORED("store"),
+    [CHAT_SERVICE_TIER] = CHAT_IGNORED("service_tier"),
+    [CHAT_SAFETY_IDENTIFIER] = CHAT_IGNORED("safety_identifier"),
+    [CHAT_PROMPT_CACHE_KEY] = CHAT_IGNORED("prompt_cache_key")};
+
+static const char conversation_here[] = "use \"messages\", a list of {\"role\", \"content\"}";
+static const char more_there[] = "it is supported by POST /v1/models/NAME/generate";
+
+static const struct contract_stray strays[] = {
+    {"prompt", conversation_here},
+    {"text", conversation_here},
+    {"input", conversation_here},
+    {"max_new_tokens", "use \"max_tokens\""},
+    {"truncate", "shorten the conversation: a prompt that is cut has no last message"},
+    {"echo", "use \"continue_final_message\""},
+    {"reasoning_effort", "use \"chat_template_kwargs\""},
+    {"enable_thinking", "use \"chat_template_kwargs\""},
+    {"chat_template", "set \"chat_template\" in the model's definition"},
+    {"banned_tokens", more_there},
+    {"beams", more_there},
+};
+
+static uint64_t plan_cost(const struct contract_reading *r) {
+  return CONVERSATION_NS + generation_fields_cost(r);
+}
+
+static const struct contract contract = {DIALECT_CONTRACT, .plan_cost = plan_cost};
+
+static void init(void *values, struct arena *a) {
+  struct chat_values *v = values;
+  generation_fields_init(values, a);
+  conversation_init(&v->conversation, a);
+}
+
+static void done(void *values) { conversation_done(&((struct chat_values *)values)->conversation); }
+
+/* --- what is asked --- */
+
+/* Sets the prompt, the only text of the request, which has all its special tokens. */
+static enum status set_prompt(struct dialect_stack *s, const struct contract_reading *read) {
+  struct chat_values *v = read->values;
+  struct conversation *c = &v->conversation;
+  if (c->messages.json && chat_messages_make(c->messages.json, read->e)) return read->e->status;
+  if (!generation_field_is_seen(read, CHAT_PROMPTS)) c->prompts = !c->continues;
+  s->reading.texts = conversation_render(c, s->whole->chat, read);
+  conversation_done(c); /* generation takes long */
+  dialect_stack_mark(s, STACK_FIELD_TEXT);
+  s->values.prompt = (struct contract_text){0};
+  s->values.special = false;
+  s->values.truncate = 0;
+  s->values.advice = "shorten the conversation";
+  return read->e->status;
+}
+
+/* Sets the token that ends a message besides the ends of the model. */
+static enum status set_end(struct dialect_stack *s, struct arena *a, struct error *e) {
+  struct stack_choice *c = &s->values.choice;
+  const int32_t end = s->whole->chat_end;
+  for (size_t i = 0; i < c->ends; i++)
+    if (c->end[i] == end) return STATUS_OK;
+  if (end < 0) return STATUS_OK;
+  int32_t *all = arena_alloc(a, c->ends + 1, sizeof *all, e);
+  if (!all) return e->status;
+  for (size_t i = 0; i < c->ends; i++) all[i] = c->end[i];
+  all[c->ends++] = end;
+  c->end = all;
+  return STATUS_OK;
+}
+
+/* The default of max_tokens: as many as fit into the context, and into a small part of the memory
+ * of all requests and of a response, so that some requests without max_tokens fit side by side. It
+ * depends on the settings alone: the same request has the same response on a busy server. */
+static size_t usual_tokens(const struct dialect_stack *s, const struct contract_reading *read) {
+  enum { REQUESTS = 32, LEAST = 16 };
+  const struct generation_values *v = read->values;
+  const struct tokenizer *t = s->whole->tokenizer;
+  const struct budget *budget = read->arena->budget;
+  const size_t text = tokenizer_text_max(t);
+  if (text == SIZE_MAX) return LEAST; /* the request fails */
+  size_t shown = JSON_STRING_ROOM * text;
+  if (v->wishes.logprobs.wanted)
+    shown += logprobs_room(&logprobs_of_chat, t, v->wishes.logprobs.top, 1);
+  const size_t kept = stack_kept_bytes(s->whole->decoder) + text + shown;
+  const size_t room = s->limits->max_answer_bytes / 2 / shown / v->native.returns,
+               memory = budget ? budget->limit / REQUESTS / kept / v->native.returns : SIZE_MAX;
+  return size_max(size_min(room, memory), LEAST);
+}
+
+static enum status ask(struct dialect_stack *s, const struct contract_reading *read,
+                       struct stack_request *out) {
+  static const struct dialect_name names[] = {
+      {"/text", "/messages"}, {"/tokens", "/messages"}, {"/returns", "/n"}, {NULL, NULL}};
+  static const struct dialect_name completion_names[] = {{"/max_tokens", "/max_completion_tokens"},
+                                                         {NULL, NULL}};
+  const struct chat_values *v = read->values;
+  const struct dialect_logprobs *l = &v->generation.wishes.logprobs;
+  const bool completion = generation_field_is_seen(read, CHAT_MAX_COMPLETION_TOKENS);
+  if (l->top > 0 && !l->wanted)
+    return error_at(read->e, "/top_logprobs", "it requires \"logprobs\": true");
+  s->values.max_tokens = 0;
+  if (!s->whole->says_temperature) s->values.choice.temperature = 1;
+  if (generation_fields_set(s, read) || set_end(s, read->arena, read->e) || set_prompt(s, read))
+    return read->e->status;
+  s->values.usual_tokens = usual_tokens(s, read);
+  if (completion) s->values.max_tokens = v->max_completion_tokens;
+  if (dialect_stack_check(s, names, out) && completion)
+    dialect_stack_locate(completion_names, read->e);
+  return read->e->status;
+}
+
+/* --- the response --- */
+
+static struct completions_asked asked(const struct contract_reading *read, const char *model,
+                                      const struct stack_request *r) {
+  const struct generation_values *v = read->values;
+  return (struct completions_asked){&completions_of_chat, &v->wishes, read, NULL, model, r};
+}
+
+static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
+                          const struct stack_request *r, size_t max_bytes) {
+  const struct completions_asked of = asked(read, model, r);
+  return completions_answer(a, &of, max_bytes);
+}
+
+static enum status stream(struct stack_stream *s, const struct contract_reading *read,
+                          const char *model, const struct stack_request *r) {
+  const struct completions_asked of = asked(read, model, r);
+  return completions_stream(s, &of);
+}
+
+const struct dialect chat_completions = {.contract = &contract,
+                                         .values_bytes = sizeof(struct chat_values),
+                                         .init = init,
+                                         .done = done,
+                                         .ask = ask,
+                                         .answer = answer,
+                                         .stream = stream};

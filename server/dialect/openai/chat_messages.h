@@ -1,0 +1,14 @@
+/* chat_messages: the messages of OpenAI's chat completions, as chat templates expect them. */
+#ifndef SERVER_CHAT_MESSAGES_H
+#define SERVER_CHAT_MESSAGES_H
+
+#include <jansson.h>
+
+#include "core/base/status.h"
+
+/* Checks the messages, a list, and changes them in place: "developer" becomes "system", and text
+ * parts become one text, a line each, since templates of text models expect texts. Fails at the
+ * place of the mistake. */
+enum status chat_messages_make(json_t *messages, struct error *e);
+
+#endif
