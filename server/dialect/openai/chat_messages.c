@@ -1,6 +1,7 @@
 /* chat_messages: the messages of OpenAI's chat completions. */
 #include "server/dialect/openai/chat_messages.h"
 
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

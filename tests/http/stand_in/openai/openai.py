@@ -6,7 +6,7 @@ import urllib.request
 
 
 class Object(dict):
-    __getattr__ = dict.__getitem__
+    __getattr__ = dict.get  # as of the package, a member that is absent is None
 
 
 class Resource:
@@ -33,6 +33,7 @@ class OpenAI:
         self.base_url, self.api_key = base_url, api_key
         for name in ("embeddings", "completions", "models"):
             setattr(self, name, Resource(self, name))
+        self.chat = Object(completions=Resource(self, "chat/completions"))
 
     def open(self, path, fields=None):
         return urllib.request.urlopen(urllib.request.Request(
