@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/build/whole.h"
+#include "config/template/chat.h"
 #include "server/dialect/dialect_body.h"
 #include "server/service/exchange.h"
 #include "tests/fuzz/asked.h"
@@ -45,12 +46,31 @@ static const struct dial dials[] = {
     {&tei_decode, ASK_DETOKENIZE, "{\"kind\":\"encoder\"," MODEL, NULL},
     {&cohere_embed, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
     {&cohere_embed_v2, ASK_ENCODE, "{\"kind\":\"encoder\"," MODEL, "embeddings"},
+    {&chat_completions, ASK_GENERATE, "{\"kind\":\"decoder\"," MODEL, "choices"},
 };
 enum { DIALS = sizeof dials / sizeof *dials };
 
+static const char template[] =
+    "{% for m in messages %}{% if m.name %}{{ m.name.x.y }}{% endif %}{{ 'a' if m.role == 'user' "
+    "else 'b' }}{{ m.content | trim }}{{ x }}\n{% endfor %}{% if add_generation_prompt %}b{% endif "
+    "%}";
+
+/* A chat template for all of them, which has no folder. */
+static struct chat *chat_of_template(void) {
+  static struct chat chat;
+  struct error e = {0};
+  if (chat.template) return &chat;
+  chat.template = template_parse(template, sizeof template - 1, &TEMPLATE_LIMITS, &e);
+  chat.words = json_object();
+  must(chat.template && chat.words);
+  return &chat;
+}
+
 static const struct model *model_of(const struct dial *of) {
   static const struct model *all[DIALS];
-  return asked_model_of_words(of->model, words, &all[of - dials]);
+  const struct model *m = asked_model_of_words(of->model, words, &all[of - dials]);
+  m->whole->chat = chat_of_template();
+  return m;
 }
 
 /* --- reading --- */
@@ -91,6 +111,7 @@ static bool is_of_items(const struct dial *d) {
  * the reader refuses a second. */
 static void check_logprobs(const json_t *logprobs) {
   static const char *const list[] = {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
+  if (json_object_get(logprobs, "content")) return; /* of a chat: an object for each token */
   const size_t count = json_array_size(json_object_get(logprobs, list[0]));
   for (size_t i = 0; json_is_object(logprobs) && i < sizeof list / sizeof *list; i++)
     must(json_array_size(json_object_get(logprobs, list[i])) == count);
@@ -176,6 +197,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   error_must_agree(&whole.asked.error, &parts.asked.error);
   if (!whole.asked.error.status) compute(&whole);
   if (whole.asked.error.status) error_must_be_told(&whole.asked.error);
+  dialect_body_done(whole.body);
+  dialect_body_done(parts.body);
   asked_end(&whole.asked);
   asked_end(&parts.asked);
   return 0;
