@@ -105,9 +105,11 @@ static enum status pass_text_alone(const json_t *value, const struct contract_fi
 static const struct contract_field fields[CHAT_FIELDS] = {
     [GENERATION_INPUT] =
         CONVERSATION_KEEPS(struct chat_values, "messages", conversation_read_list, messages),
-    GENERATION_ROWS[CHAT_MAX_COMPLETION_TOKENS] =
-        {DIALECT_NAMED("max_completion_tokens"), .read = dialect_read_max_tokens,
-         .at = offsetof(struct chat_values, max_completion_tokens), .nullable = true},
+    GENERATION_ROWS,
+    [CHAT_MAX_COMPLETION_TOKENS] = {DIALECT_NAMED("max_completion_tokens"),
+                                    .read = dialect_read_max_tokens,
+                                    .at = offsetof(struct chat_values, max_completion_tokens),
+                                    .nullable = true},
     [CHAT_LOGPROBS] = {DIALECT_NAMED("logprobs"), .read = contract_read_flag,
                        GENERATION_VALUE(wishes.logprobs.wanted)},
     [CHAT_TOP_LOGPROBS] = {DIALECT_NAMED("top_logprobs"), .read = dialect_read_top_logprobs,

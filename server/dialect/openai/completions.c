@@ -27,8 +27,9 @@ static enum status pass_one(const struct json_t *value, const struct contract_fi
 
 static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_PROMPT] = {DIALECT_NAMED("prompt"), DIALECT_TEXTS_OR_TOKENS},
-    GENERATION_ROWS[COMPLETIONS_ECHO] = {DIALECT_NAMED("echo"), .read = contract_read_flag,
-                                         GENERATION_VALUE(wishes.echo)},
+    GENERATION_ROWS,
+    [COMPLETIONS_ECHO] = {DIALECT_NAMED("echo"), .read = contract_read_flag,
+                          GENERATION_VALUE(wishes.echo)},
     [COMPLETIONS_TRUNCATE] = {DIALECT_NAMED("truncate"), .read = stack_fields_truncate,
                               GENERATION_VALUE(native.truncate)},
     [COMPLETIONS_LOGPROBS] = {DIALECT_NAMED("logprobs"), .read = dialect_read_logprobs,

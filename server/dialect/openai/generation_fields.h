@@ -40,6 +40,7 @@ struct generation_values {
 
 /* All rows of these fields except the input. */
 #define GENERATION_ROWS                                                                    \
+  WHOLE_SAMPLING(GENERATION_OPTION)                                                        \
   [GENERATION_MODEL] = DIALECT_MODEL,                                                      \
   [GENERATION_MAX_TOKENS] = {DIALECT_NAMED("max_tokens"), .read = dialect_read_max_tokens, \
                              GENERATION_VALUE(native.max_tokens)},                         \
@@ -58,8 +59,7 @@ struct generation_values {
   [GENERATION_LOGIT_BIAS] = {DIALECT_NAMED("logit_bias"), .read = stack_read_bias,         \
                              GENERATION_VALUE(native), .longest = STACK_BIAS_LONGEST},     \
   [GENERATION_IGNORE_EOS] = {DIALECT_NAMED("ignore_eos"), .read = contract_read_flag,      \
-                             GENERATION_VALUE(native.ignores_end)},                        \
-  WHOLE_SAMPLING(GENERATION_OPTION)
+                             GENERATION_VALUE(native.ignores_end)}
 
 /* Sets the defaults of values. */
 void generation_fields_init(void *values, struct arena *a);
