@@ -2,6 +2,7 @@
 #include "server/describe/description.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/build/whole.h"
