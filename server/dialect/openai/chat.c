@@ -6,6 +6,7 @@
 #include "core/base/size.h"
 #include "server/dialect/dialect.h"
 #include "server/dialect/openai/chat_messages.h"
+#include "server/dialect/openai/completions_answer.h"
 #include "server/dialect/openai/generation_fields.h"
 #include "server/dialect/openai/logprobs.h"
 #include "server/text/json_string.h"
@@ -111,9 +112,9 @@ static const struct contract_field fields[CHAT_FIELDS] = {
                                     .at = offsetof(struct chat_values, max_completion_tokens),
                                     .nullable = true},
     [CHAT_LOGPROBS] = {DIALECT_NAMED("logprobs"), .read = contract_read_flag,
-                       GENERATION_VALUE(wishes.logprobs.wanted)},
+                       GENERATION_VALUE(logprobs.wanted)},
     [CHAT_TOP_LOGPROBS] = {DIALECT_NAMED("top_logprobs"), .read = dialect_read_top_logprobs,
-                           GENERATION_VALUE(wishes.logprobs.top)},
+                           GENERATION_VALUE(logprobs.top)},
     [CHAT_RESPONSE_FORMAT] = CHAT_REFUSED("response_format", pass_text_format),
     [CHAT_MODALITIES] = CHAT_REFUSED("modalities", pass_text_alone),
     [CHAT_TOOLS] = CHAT_REFUSED("tools", pass_no_tools),
@@ -159,7 +160,7 @@ static const struct contract contract = {DIALECT_CONTRACT, .plan_cost = plan_cos
 
 static void init(void *values, struct arena *a) {
   struct chat_values *v = values;
-  generation_fields_init(values, a);
+  generation_fields_init(&v->generation, &completions_of_chat, a);
   conversation_init(&v->conversation, a);
 }
 
@@ -209,8 +210,7 @@ static size_t usual_tokens(const struct dialect_stack *s, const struct contract_
   const size_t text = tokenizer_text_max(t);
   if (text == SIZE_MAX) return LEAST; /* the request fails */
   size_t shown = JSON_STRING_ROOM * text;
-  if (v->wishes.logprobs.wanted)
-    shown += logprobs_room(&logprobs_of_chat, t, v->wishes.logprobs.top, 1);
+  if (v->logprobs.wanted) shown += logprobs_room(&logprobs_of_chat, t, v->logprobs.top, 1);
   const size_t kept = stack_kept_bytes(s->whole->decoder) + text + shown;
   const size_t room = s->limits->max_answer_bytes / 2 / shown / v->native.returns,
                memory = budget ? budget->limit / REQUESTS / kept / v->native.returns : SIZE_MAX;
@@ -224,7 +224,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   static const struct dialect_name completion_names[] = {{"/max_tokens", "/max_completion_tokens"},
                                                          {NULL, NULL}};
   const struct chat_values *v = read->values;
-  const struct dialect_logprobs *l = &v->generation.wishes.logprobs;
+  const struct dialect_logprobs *l = &v->generation.logprobs;
   const bool completion = generation_field_is_seen(read, CHAT_MAX_COMPLETION_TOKENS);
   if (l->top > 0 && !l->wanted)
     return error_at(read->e, "/top_logprobs", "it requires \"logprobs\": true");
@@ -239,30 +239,10 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   return read->e->status;
 }
 
-/* --- the response --- */
-
-static struct completions_asked asked(const struct contract_reading *read, const char *model,
-                                      const struct stack_request *r) {
-  const struct generation_values *v = read->values;
-  return (struct completions_asked){&completions_of_chat, &v->wishes, read, NULL, model, r};
-}
-
-static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
-                          const struct stack_request *r, size_t max_bytes) {
-  const struct completions_asked of = asked(read, model, r);
-  return completions_answer(a, &of, max_bytes);
-}
-
-static enum status stream(struct stack_stream *s, const struct contract_reading *read,
-                          const char *model, const struct stack_request *r) {
-  const struct completions_asked of = asked(read, model, r);
-  return completions_stream(s, &of);
-}
-
 const struct dialect chat_completions = {.contract = &contract,
                                          .values_bytes = sizeof(struct chat_values),
                                          .init = init,
                                          .done = done,
                                          .ask = ask,
-                                         .answer = answer,
-                                         .stream = stream};
+                                         .answer = completions_answer,
+                                         .stream = completions_stream};

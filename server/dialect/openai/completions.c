@@ -2,6 +2,7 @@
  * POST /v1/models/NAME/generate makes of the same prompts. */
 #include "server/dialect/dialect.h"
 
+#include "server/dialect/openai/completions_answer.h"
 #include "server/dialect/openai/generation_fields.h"
 
 /* --- the contract --- */
@@ -29,11 +30,11 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_PROMPT] = {DIALECT_NAMED("prompt"), DIALECT_TEXTS_OR_TOKENS},
     GENERATION_ROWS,
     [COMPLETIONS_ECHO] = {DIALECT_NAMED("echo"), .read = contract_read_flag,
-                          GENERATION_VALUE(wishes.echo)},
+                          GENERATION_VALUE(echo)},
     [COMPLETIONS_TRUNCATE] = {DIALECT_NAMED("truncate"), .read = stack_fields_truncate,
                               GENERATION_VALUE(native.truncate)},
     [COMPLETIONS_LOGPROBS] = {DIALECT_NAMED("logprobs"), .read = dialect_read_logprobs,
-                              GENERATION_VALUE(wishes.logprobs)},
+                              GENERATION_VALUE(logprobs)},
     [COMPLETIONS_SUFFIX] = {DIALECT_NAMED("suffix"), .read = dialect_pass_nothing,
                             .nullable = true},
     [COMPLETIONS_BEST_OF] = {DIALECT_NAMED("best_of"), .read = pass_one, .nullable = true}};
@@ -61,7 +62,7 @@ static enum status check_fields(const struct contract_reading *read) {
   const struct generation_values *v = read->values;
   if (!read->texts && !read->tensor[COMPLETIONS_PROMPT])
     return error_at(read->e, "/prompt", "the field \"prompt\" is missing");
-  if (v->wishes.echo && v->wishes.logprobs.wanted)
+  if (v->echo && v->logprobs.wanted)
     return error_at(read->e, "/echo",
                     "\"echo\" with \"logprobs\" is not supported: POST /v1/models/NAME/score "
                     "returns the log probabilities of a prompt");
@@ -88,30 +89,13 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   return dialect_stack_check(s, names, out);
 }
 
-/* --- the response --- */
-
-static struct completions_asked asked(const struct contract_reading *read, const char *model,
-                                      const struct stack_request *r) {
-  const struct generation_values *v = read->values;
-  return (struct completions_asked){&completions_of_prompts,          &v->wishes, read,
-                                    read->tensor[COMPLETIONS_PROMPT], model,      r};
-}
-
-static enum status answer(struct answer *a, const struct contract_reading *read, const char *model,
-                          const struct stack_request *r, size_t max_bytes) {
-  const struct completions_asked of = asked(read, model, r);
-  return completions_answer(a, &of, max_bytes);
-}
-
-static enum status stream(struct stack_stream *s, const struct contract_reading *read,
-                          const char *model, const struct stack_request *r) {
-  const struct completions_asked of = asked(read, model, r);
-  return completions_stream(s, &of);
+static void init(void *values, struct arena *a) {
+  generation_fields_init(values, &completions_of_prompts, a);
 }
 
 const struct dialect completions = {.contract = &contract,
                                     .values_bytes = sizeof(struct generation_values),
-                                    .init = generation_fields_init,
+                                    .init = init,
                                     .ask = ask,
-                                    .answer = answer,
-                                    .stream = stream};
+                                    .answer = completions_answer,
+                                    .stream = completions_stream};

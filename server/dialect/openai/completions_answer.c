@@ -9,6 +9,7 @@
 
 #include "core/base/size.h"
 #include "server/dialect/dialect_answer.h"
+#include "server/dialect/openai/generation_fields.h"
 #include "server/dialect/openai/logprobs.h"
 #include "server/model/answer/stack_detokenizer.h"
 #include "server/text/json_string.h"
@@ -64,20 +65,20 @@ struct completions {
 };
 
 /* NULL with an error. */
-static const struct completions *completions_new(const struct completions_asked *asked) {
-  const struct contract_reading *read = asked->read;
-  const struct stack_request *r = asked->request;
-  const struct tensor *tokens = asked->tokens;
+static const struct completions *completions_new(const struct contract_reading *read,
+                                                 const char *model, const struct stack_request *r) {
+  const struct generation_values *v = read->values;
+  const struct tensor *tokens = read->tensor[GENERATION_INPUT];
   struct completions *c = arena_alloc(read->arena, 1, sizeof *c, read->e);
   if (!c) return NULL;
-  *c = (struct completions){.form = asked->form,
-                            .model = asked->model,
+  *c = (struct completions){.form = v->form,
+                            .model = model,
                             .request = r,
                             .created = (int64_t)time(NULL),
-                            .has_usage = asked->wishes->usage,
-                            .has_logprobs = asked->wishes->logprobs.wanted};
+                            .has_usage = v->usage,
+                            .has_logprobs = v->logprobs.wanted};
   dialect_answer_id(c->form->id, c->id);
-  if (!asked->wishes->echo) return c;
+  if (!v->echo) return c;
 
   /* The prompts as they were sent, or the text of their tokens. */
   struct tokenizer_text *echo = arena_alloc(read->arena, r->texts, sizeof *echo, read->e);
@@ -189,17 +190,16 @@ static size_t choice_room(const struct completions *c) {
   return size_add(room, CHOICE_ROOM, &room) ? room : SIZE_MAX;
 }
 
-enum status completions_answer(struct answer *a, const struct completions_asked *asked,
-                               size_t max_bytes) {
+enum status completions_answer(struct answer *a, const struct contract_reading *read,
+                               const char *model, const struct stack_request *r, size_t max_bytes) {
   enum { ID, OBJECT, CREATED, MODEL, CHOICES, SECTIONS, CREATED_ROOM = COUNT_ROOM + 2 };
-  const struct completions *c = completions_new(asked);
-  const struct stack_request *r = asked->request;
-  struct arena *arena = asked->read->arena;
-  struct error *e = asked->read->e;
+  const struct completions *c = completions_new(read, model, r);
+  struct arena *arena = read->arena;
+  struct error *e = read->e;
   struct dialect_sheet sheet;
   if (!c) return e->status;
   const char *id = dialect_answer_quote(c->id, arena, e),
-             *model = dialect_answer_quote(c->model, arena, e);
+             *name = dialect_answer_quote(c->model, arena, e);
   char *created = arena_alloc(arena, CREATED_ROOM, 1, e);
   if (e->status || dialect_answer_begin(&sheet, SECTIONS, r, arena, e)) return e->status;
   snprintf(created, CREATED_ROOM, "%lld", (long long)c->created);
@@ -207,7 +207,7 @@ enum status completions_answer(struct answer *a, const struct completions_asked 
   sheet.section[ID] = answer_section_text("id", id);
   sheet.section[OBJECT] = answer_section_text("object", c->form->object);
   sheet.section[CREATED] = answer_section_text("created", created);
-  sheet.section[MODEL] = answer_section_text("model", model);
+  sheet.section[MODEL] = answer_section_text("model", name);
   sheet.section[CHOICES] = dialect_answer_list("choices", &r->main.run->geometry.items, NULL,
                                                choice_room(c), write_choices, c);
   return answer_plan(a, ANSWER_JSON, sheet.content, max_bytes, arena, e);
@@ -306,10 +306,11 @@ static const struct stack_events events = {.room = room,
                                            .end = write_end,
                                            .problem = write_problem};
 
-enum status completions_stream(struct stack_stream *s, const struct completions_asked *asked) {
-  const struct completions *c = completions_new(asked);
-  struct arena *arena = asked->read->arena;
-  struct error *e = asked->read->e;
+enum status completions_stream(struct stack_stream *s, const struct contract_reading *read,
+                               const char *model, const struct stack_request *r) {
+  const struct completions *c = completions_new(read, model, r);
+  struct arena *arena = read->arena;
+  struct error *e = read->e;
   if (!c || stack_stream_init(s, &events, c, c->request, arena, e)) return e->status;
   return c->echo ? stack_stream_begin_with(s, c->echo, arena, e) : STATUS_OK;
 }

@@ -1,8 +1,9 @@
 /* generation_fields: the fields that OpenAI's completions and chat completions have in common. */
 #include "server/dialect/openai/generation_fields.h"
 
-void generation_fields_init(void *values, struct arena *a) {
-  struct generation_values *v = values;
+void generation_fields_init(struct generation_values *v, const struct completions_form *form,
+                            struct arena *a) {
+  v->form = form;
   v->native.arena = a;
   v->native.returns = 1;
   v->native.truncate = STACK_TRUNCATE_UNSAID;
@@ -26,15 +27,15 @@ enum status generation_fields_set(struct dialect_stack *s, const struct contract
   native->stop = v->native.stop;
   native->stops = v->native.stops;
   native->text = true;
-  native->top = v->wishes.logprobs.top;
-  native->token_texts = v->wishes.logprobs.wanted;
+  native->top = v->logprobs.top;
+  native->token_texts = v->logprobs.wanted;
   dialect_stack_mark(s, STACK_FIELD_TEMPERATURE);
   dialect_stack_mark(s, STACK_FIELD_RETURN_TEXT);
   if (native->returns > 1 && own->temperature == 0)
     return error_at(read->e, "/n",
                     "greedy decoding would return %zu identical texts: set \"temperature\" above 0",
                     native->returns);
-  if (v->wishes.usage && !native->stream)
+  if (v->usage && !native->stream)
     return error_at(read->e, "/stream_options", "it requires \"stream\": true");
   return STATUS_OK;
 }

@@ -7,7 +7,6 @@
 
 #include "server/dialect/dialect_fields.h"
 #include "server/dialect/dialect_stack.h"
-#include "server/dialect/openai/completions_answer.h"
 #include "server/model/fields/stack_choice_fields.h"
 
 #define GENERATION_OPTION_ID(id, ...) GENERATION_##id,
@@ -26,11 +25,18 @@ enum generation_field {
   WHOLE_SAMPLING(GENERATION_OPTION_ID) GENERATION_FIELDS
 };
 
+struct completions_form;
+
 /* The small values as they were read. Those of a contract begin with them. */
 struct generation_values {
   struct dialect_values common;
   struct stack_values native;
-  struct completions_wishes wishes;
+  const struct completions_form *form; /* the format of the response */
+
+  /* Options that only a response needs. */
+  struct dialect_logprobs logprobs;
+  bool echo;  /* whether the prompt is before each text */
+  bool usage; /* whether a stream has an event of its usage */
 };
 
 #define GENERATION_VALUE(value) .at = offsetof(struct generation_values, value), .nullable = true
@@ -39,30 +45,30 @@ struct generation_values {
                        GENERATION_VALUE(native.choice.word)},
 
 /* All rows of these fields except the input. */
-#define GENERATION_ROWS                                                                    \
-  WHOLE_SAMPLING(GENERATION_OPTION)                                                        \
-  [GENERATION_MODEL] = DIALECT_MODEL,                                                      \
-  [GENERATION_MAX_TOKENS] = {DIALECT_NAMED("max_tokens"), .read = dialect_read_max_tokens, \
-                             GENERATION_VALUE(native.max_tokens)},                         \
-  [GENERATION_N] = {DIALECT_NAMED("n"), .read = stack_read_number,                         \
-                    GENERATION_VALUE(native.returns)},                                     \
-  [GENERATION_STOP] = {DIALECT_NAMED("stop"), .read = stack_read_stop_texts,               \
-                       GENERATION_VALUE(native), .longest = STACK_STOPS_LONGEST},          \
-  [GENERATION_SEED] = {DIALECT_NAMED("seed"), .read = contract_read_seed,                  \
-                       GENERATION_VALUE(native.choice.seed)},                              \
-  [GENERATION_STREAM] = {DIALECT_NAMED("stream"), .read = contract_read_flag,              \
-                         GENERATION_VALUE(native.stream)},                                 \
-  [GENERATION_STREAM_OPTIONS] = {DIALECT_NAMED("stream_options"),                          \
-                                 .read = dialect_read_stream_options,                      \
-                                 GENERATION_VALUE(wishes.usage)},                          \
-  [GENERATION_USER] = DIALECT_USER,                                                        \
-  [GENERATION_LOGIT_BIAS] = {DIALECT_NAMED("logit_bias"), .read = stack_read_bias,         \
-                             GENERATION_VALUE(native), .longest = STACK_BIAS_LONGEST},     \
-  [GENERATION_IGNORE_EOS] = {DIALECT_NAMED("ignore_eos"), .read = contract_read_flag,      \
+#define GENERATION_ROWS                                                                         \
+  WHOLE_SAMPLING(GENERATION_OPTION)                                                             \
+  [GENERATION_MODEL] = DIALECT_MODEL,                                                           \
+  [GENERATION_MAX_TOKENS] = {DIALECT_NAMED("max_tokens"), .read = dialect_read_max_tokens,      \
+                             GENERATION_VALUE(native.max_tokens)},                              \
+  [GENERATION_N] = {DIALECT_NAMED("n"), .read = stack_read_number,                              \
+                    GENERATION_VALUE(native.returns)},                                          \
+  [GENERATION_STOP] = {DIALECT_NAMED("stop"), .read = stack_read_stop_texts,                    \
+                       GENERATION_VALUE(native), .longest = STACK_STOPS_LONGEST},               \
+  [GENERATION_SEED] = {DIALECT_NAMED("seed"), .read = contract_read_seed,                       \
+                       GENERATION_VALUE(native.choice.seed)},                                   \
+  [GENERATION_STREAM] = {DIALECT_NAMED("stream"), .read = contract_read_flag,                   \
+                         GENERATION_VALUE(native.stream)},                                      \
+  [GENERATION_STREAM_OPTIONS] = {DIALECT_NAMED("stream_options"),                               \
+                                 .read = dialect_read_stream_options, GENERATION_VALUE(usage)}, \
+  [GENERATION_USER] = DIALECT_USER,                                                             \
+  [GENERATION_LOGIT_BIAS] = {DIALECT_NAMED("logit_bias"), .read = stack_read_bias,              \
+                             GENERATION_VALUE(native), .longest = STACK_BIAS_LONGEST},          \
+  [GENERATION_IGNORE_EOS] = {DIALECT_NAMED("ignore_eos"), .read = contract_read_flag,           \
                              GENERATION_VALUE(native.ignores_end)}
 
-/* Sets the defaults of values. */
-void generation_fields_init(void *values, struct arena *a);
+/* Sets the defaults of values, and the format. */
+void generation_fields_init(struct generation_values *v, const struct completions_form *form,
+                            struct arena *a);
 
 /* Whether the request has the field, and not null. */
 static inline bool generation_field_is_seen(const struct contract_reading *read, unsigned field) {
