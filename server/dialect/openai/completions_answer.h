@@ -9,8 +9,8 @@
 struct completions_form;
 extern const struct completions_form completions_of_prompts, completions_of_chat;
 
-/* Those of a dialect whose values begin with struct generation_values. Fail also if a decoder's
- * pattern takes too long. */
+/* The functions of a dialect (dialect.h) whose values begin with struct generation_values. They
+ * also fail if a decoder's pattern takes too long. */
 enum status completions_answer(struct answer *a, const struct contract_reading *read,
                                const char *model, const struct stack_request *r, size_t max_bytes);
 enum status completions_stream(struct stack_stream *s, const struct contract_reading *read,
