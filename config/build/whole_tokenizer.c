@@ -388,8 +388,8 @@ static enum status find_late(struct whole *w, const struct whole_plan *p, struct
 
 /* --- chat templates --- */
 
-/* Finds the token that ends a message of the model: the special token that the template's folder
- * calls so, as vLLM does. The files of generation may lack it. */
+/* Finds the token that ends a message of the model besides its end tokens: the eos_token of the
+ * template's folder, as in vLLM. generation_config.json may lack it. */
 static enum status find_chat_end(struct whole *w, struct error *e) {
   const json_t *said = w->chat ? json_object_get(w->chat->words, "eos_token") : NULL;
   struct file_word end = {json_string_value(said), json_string_length(said), -1};
@@ -407,6 +407,7 @@ static enum status find_chat(struct whole *w, const struct whole_plan *p, const 
     return error_set(e, STATUS_CONFIG, "chat_template: needs the path of a file");
   if (said && !w->tokenizer)
     return error_set(e, STATUS_CONFIG, "chat_template: the model has no tokenizer");
+  w->chat_end = -1;
   const bool own = said || json_object_get(definition, "tokenizer");
   if (!w->tokenizer || (!own && p->source.builtin)) return STATUS_OK;
   char *path = path_of_tokenizer(p, definition, directory);

@@ -104,12 +104,12 @@ void chat_free(struct chat *c) {
 /* --- a conversation --- */
 
 /* All variables of a template; tools and documents that are absent are none. NULL: no memory. */
-static json_t *variables_of(const struct chat *c, const struct chat_ask *ask) {
+static json_t *variables_of(const struct chat *c, const struct chat_ask *ask, json_t *messages) {
   json_t *all = json_object();
   const struct {
     const char *name;
     json_t *value;
-  } given[] = {{"messages", ask->messages}, {"tools", ask->tools}, {"documents", ask->documents}};
+  } given[] = {{"messages", messages}, {"tools", ask->tools}, {"documents", ask->documents}};
   bool done = all && json_object_update(all, c->words) == 0 &&
               json_object_set_new(all, "add_generation_prompt", json_boolean(ask->prompts)) == 0;
   for (size_t i = 0; done && i < sizeof given / sizeof *given; i++)
@@ -121,67 +121,101 @@ static json_t *variables_of(const struct chat *c, const struct chat_ask *ask) {
   return NULL;
 }
 
-/* The text of a message: its content, or the last part of it that is a text; NULL: none. */
-static const json_t *text_of(const json_t *message) {
-  const json_t *content = json_object_get(message, "content");
-  for (size_t i = json_array_size(content); i-- > 0;) {
-    const json_t *text = json_object_get(json_array_get(content, i), "text");
-    if (json_is_string(text)) return text;
-  }
-  return json_is_string(content) ? content : NULL;
-}
+/* --- a prompt that ends in the last message --- */
 
-static char *reverse(const char *text, size_t length, struct arena *a, struct error *e) {
-  char *copy = arena_alloc(a, length, 1, e);
-  for (size_t i = 0; copy && i < length; i++) copy[length - 1 - i] = text[i];
+/* As in Hugging Face transformers: the tag follows the text that is continued, and the prompt ends
+ * before its last place. The space shows whether the template keeps the spaces at the end. */
+static const char tag[] = "CONTINUE_FINAL_MESSAGE_TAG ";
+enum { TAG_BARE = sizeof tag - 2, TAG_LENGTH = sizeof tag - 1 };
+
+/* A copy of an object whose member is the text and the tag. NULL: the member is no text, or there
+ * is no memory. */
+static json_t *tag_member(json_t *object, const char *member, struct arena *a, struct error *e) {
+  const json_t *text = json_object_get(object, member);
+  const size_t length = json_string_length(text);
+  char *tagged = json_is_string(text) ? arena_alloc(a, length + TAG_LENGTH, 1, e) : NULL;
+  if (!tagged) return NULL;
+  memcpy(tagged, json_string_value(text), length);
+  memcpy(tagged + length, tag, TAG_LENGTH);
+  json_t *copy = json_copy(object);
+  json_t *value = json_stringn_nocheck(tagged, length + TAG_LENGTH);
+  if (!copy || json_object_set_new(copy, member, value)) error_no_memory(e);
   return copy;
 }
 
-/* Cuts a prompt after the last place of the last message's text, as Hugging Face transformers does:
- * the text without the spaces around it is found, and those at its end stay if the template has
- * kept them. */
-static enum status cut_prompt(const json_t *messages, const char *prompt, size_t *length,
-                              struct arena *a, struct error *e) {
-  static const char here[] = "/continue_final_message";
-  const json_t *said = text_of(json_array_get(messages, json_array_size(messages) - 1));
-  const char *text = json_string_value(said);
-  size_t begin = 0, size = json_string_length(said), end = size, bytes;
-  while (begin < end && letters_is_space(unicode_read(text + begin, &bytes))) begin += bytes;
-  while (end > begin && letters_is_space(unicode_read_before(text, end, &bytes))) end -= bytes;
-  if (begin == end)
-    return error_at(e, here, "continue_final_message requires a text in the last message");
-  /* The search runs from the end: in linear time, whatever the texts are. */
-  const char *all = reverse(prompt, *length, a, e),
-             *part = reverse(text + begin, end - begin, a, e);
-  if (e->status) return e->status;
-  const char *found = memmem(all, *length, part, end - begin);
-  if (!found)
-    return error_at(e, here,
-                    "the chat template changes the text of the last message: the prompt cannot end "
-                    "with it");
-  const size_t after = *length - (size_t)(found - all); /* the end of the text in the prompt */
-  const size_t spaces = size - end;
-  const bool keeps = *length - after >= spaces && memcmp(prompt + after, text + end, spaces) == 0;
-  *length = after + (keeps ? spaces : 0);
+/* A copy of a message with the tag after its text, which is its content or the last text part of
+ * it. NULL: it has none, or there is no memory. */
+static json_t *tag_message(json_t *message, struct arena *a, struct error *e) {
+  json_t *parts = json_object_get(message, "content"), *part = NULL;
+  size_t i = json_array_size(parts);
+  if (!json_is_array(parts)) return tag_member(message, "content", a, e);
+  while (!part && i-- > 0 && !e->status) part = tag_member(json_array_get(parts, i), "text", a, e);
+  if (!part) return NULL;
+  json_t *copy = json_copy(message), *list = json_copy(parts);
+  if (json_array_set_new(list, i, part) || json_object_set_new(copy, "content", list))
+    error_no_memory(e);
+  return copy;
+}
+
+/* A copy of the messages with the tag in the last one. NULL with an error. */
+static json_t *tag_messages(json_t *messages, struct arena *a, struct error *e) {
+  const size_t last = json_array_size(messages) - 1;
+  json_t *message = tag_message(json_array_get(messages, last), a, e);
+  if (!message && !e->status)
+    error_at(e, "/continue_final_message",
+             "continue_final_message requires a text in the last message");
+  json_t *copy = e->status ? NULL : json_copy(messages);
+  if (!e->status && json_array_set(copy, last, message)) error_no_memory(e);
+  json_decref(message);
+  if (!e->status) return copy;
+  json_decref(copy);
+  return NULL;
+}
+
+/* Ends a prompt before the last place of the tag. */
+static enum status cut_prompt(const char *text, size_t *length, struct error *e) {
+  const char *end = text + *length, *last = NULL, *at = text;
+  while ((at = memmem(at, (size_t)(end - at), tag, TAG_BARE))) last = at++;
+  if (!last)
+    return error_at(e, "/continue_final_message",
+                    "the chat template leaves out the text of the last message: the prompt cannot "
+                    "end with it");
+  const bool keeps = end - last >= TAG_LENGTH && last[TAG_BARE] == ' ';
+  size_t bytes;
+  *length = (size_t)(last - text);
+  while (!keeps && *length > 0 && letters_is_space(unicode_read_before(text, *length, &bytes)))
+    *length -= bytes;
   return STATUS_OK;
+}
+
+/* Renders with these messages. Fails as template_render does, with "chat template: " before the
+ * reason. */
+static enum status render(const struct chat *c, const struct chat_ask *ask, json_t *messages,
+                          struct arena *a, const char **text, size_t *length, struct error *e) {
+  const bool tools = c->tools && ask->tools && !json_is_null(ask->tools);
+  const struct template *t = tools ? c->tools : c->template;
+  struct template_limits limits = TEMPLATE_LIMITS;
+  limits.patience = ask->patience;
+  json_t *variables = variables_of(c, ask, messages);
+  if (!variables)
+    error_no_memory(e);
+  else if (t)
+    template_render(t, variables, &ask->now, &limits, a, text, length, e);
+  else if (c->why.status)
+    *e = c->why;
+  else
+    error_set(e, STATUS_INVALID_REQUEST,
+              "the model has a template for conversations with tools only");
+  json_decref(variables);
+  return e->status == STATUS_INVALID_REQUEST ? text_before(e, "chat template: ") : e->status;
 }
 
 enum status chat_render(const struct chat *c, const struct chat_ask *ask, struct arena *a,
                         const char **text, size_t *length, struct error *e) {
-  const bool tools = c->tools && ask->tools && !json_is_null(ask->tools);
-  const struct template *t = tools ? c->tools : c->template;
-  if (!t && c->why.status)
-    *e = c->why;
-  else if (!t)
-    error_set(e, STATUS_INVALID_REQUEST,
-              "the model has a template for conversations with tools only");
-  struct template_limits limits = TEMPLATE_LIMITS;
-  limits.patience = ask->patience;
-  json_t *variables = e->status ? NULL : variables_of(c, ask);
-  if (!variables && !e->status) error_no_memory(e);
-  if (variables) template_render(t, variables, &ask->now, &limits, a, text, length, e);
-  json_decref(variables);
-  if (e->status == STATUS_INVALID_REQUEST) return text_before(e, "chat template: ");
-  if (e->status || !ask->continues) return e->status;
-  return cut_prompt(ask->messages, *text, length, a, e);
+  if (!ask->continues) return render(c, ask, ask->messages, a, text, length, e);
+  json_t *messages = tag_messages(ask->messages, a, e);
+  if (messages && render(c, ask, messages, a, text, length, e) == STATUS_OK)
+    cut_prompt(*text, length, e);
+  json_decref(messages);
+  return e->status;
 }

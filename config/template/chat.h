@@ -31,8 +31,8 @@ enum status chat_find(const char *folder, const char *file, struct chat **out, s
 void chat_free(struct chat *c); /* NULL is fine */
 
 /* Renders the prompt of a conversation. Fails as template_render does, with "chat template: "
- * before the reason; and at "/continue_final_message" if the prompt does not have the text of the
- * last message, or it has none. */
+ * before the reason; and at "/continue_final_message" if the last message has no text, or the
+ * prompt does not have it. */
 enum status chat_render(const struct chat *c, const struct chat_ask *ask, struct arena *a,
                         const char **text, size_t *length, struct error *e);
 

@@ -125,8 +125,9 @@ struct stack_generation {
  * computed. */
 void stack_generation_end(struct stack_generation *g, size_t items);
 
-/* Bytes that a token's keys and values take in a generation. */
 struct stack;
+
+/* Bytes that a token's keys and values take in a generation. */
 size_t stack_kept_bytes(const struct stack *s);
 
 /* Calls the listener, and returns its result; without one, `finish`. */

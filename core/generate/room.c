@@ -69,7 +69,7 @@ static struct places places_of(const struct stack_generation *g, size_t first) {
 
 static size_t room_bytes(const struct stack *s, const struct stack_generation *g, size_t first) {
   const struct places places = places_of(g, first);
-  return rows_of_places(&places) * row_floats(s, &s->form.kind->self) * sizeof(float);
+  return rows_of_places(&places) * stack_kept_bytes(s);
 }
 
 /* Places an item, which begins, and the other members of its room. */

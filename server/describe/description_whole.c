@@ -43,6 +43,7 @@ static json_t *describe_tokens(const struct whole *w) {
   return complete(ids,
                   add_token(ids, "begin", t->begin) && add_token(ids, "pad", t->pad) &&
                       add_token(ids, "mask", w->mask) &&
+                      (!w->chat || add_token(ids, "chat_end", w->chat_end)) &&
                       add_token(ids, "forced_begin", t->forced_begin) &&
                       add_token(ids, "forced_end", t->forced_end) &&
                       (t->ends == 0 || add_member(ids, "end", make_list(t->ends, end_token, t))));

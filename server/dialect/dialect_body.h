@@ -12,13 +12,14 @@
 
 struct dialect_body;
 
-/* Makes a body of terms->dialect. It lives, like all that it makes, in the arena. `terms`, `limits`
- * and `e` outlive it; `e`, which holds no failure, gets the first one. NULL with a failure. */
+/* Makes a body of terms->dialect. It lives, like all that it makes, in the arena, except the
+ * messages of a chat: these are freed by dialect_body_done, which is called in any case. `terms`,
+ * `limits` and `e` outlive it; `e`, which holds no failure, gets the first one. NULL with a
+ * failure. */
 struct dialect_body *dialect_body_new(const struct body_terms *terms,
                                       const struct body_limits *limits, struct arena *a,
                                       struct error *e);
 
-/* Frees what is not the arena's. */
 void dialect_body_done(struct dialect_body *b);
 
 /* The body itself, for body_feed and body_cost. */

@@ -2,7 +2,6 @@
 #include "server/dialect/dialect_fields.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "server/model/fields/stack_choice_fields.h"
@@ -49,25 +48,27 @@ enum status dialect_read_stream_options(const json_t *value, const struct contra
   return STATUS_OK;
 }
 
-enum status dialect_read_top_logprobs(const json_t *value, const struct contract_field *field,
-                                      void *to, struct error *e) {
+/* Reads how many of the most likely tokens are shown; `or` is what else the field may be. */
+static enum status read_top(const json_t *value, const struct contract_field *field,
+                            const char * or, size_t *to, struct error *e) {
   if (!json_is_integer(value) || json_integer_value(value) < 0 ||
       json_integer_value(value) > STACK_TOP_MAX)
-    return error_at(e, field->pointer, "%s must be an integer from 0 to %d", contract_name(field),
-                    STACK_TOP_MAX);
-  *(size_t *)to = (size_t)json_integer_value(value);
+    return error_at(e, field->pointer, "%s must be an integer from 0 to %d%s", contract_name(field),
+                    STACK_TOP_MAX, or);
+  *to = (size_t)json_integer_value(value);
   return STATUS_OK;
+}
+
+enum status dialect_read_top_logprobs(const json_t *value, const struct contract_field *field,
+                                      void *to, struct error *e) {
+  return read_top(value, field, "", to, e);
 }
 
 enum status dialect_read_logprobs(const json_t *value, const struct contract_field *field, void *to,
                                   struct error *e) {
   struct dialect_logprobs *l = to;
-  l->wanted = !json_is_false(value);
-  l->top = 0;
-  if (!l->wanted || !dialect_read_top_logprobs(value, field, &l->top, e)) return e->status;
-  const size_t length = strlen(e->detail);
-  snprintf(e->detail + length, sizeof e->detail - length, ", or false");
-  return e->status;
+  *l = (struct dialect_logprobs){.wanted = !json_is_false(value)};
+  return l->wanted ? read_top(value, field, ", or false", &l->top, e) : STATUS_OK;
 }
 
 /* Clients of other services send 0 to get the log probabilities of a prompt. */

@@ -93,7 +93,7 @@ json_t *json_small_parse_long(const char *text, size_t length, size_t offset, co
                               const struct arena *beside, struct error *e) {
   struct arena a;
   arena_init(&a, beside->budget);
-  a.beside = beside->bytes;
+  a.beside = beside->bytes + beside->beside;
   struct json_reserve mine = {.size = JSON_RESERVE_TIMES * length};
   mine.room = arena_alloc(&a, JSON_RESERVE_TIMES, length, e);
   json_t *value = mine.room ? parse_value(text, length, offset, pointer, &mine, e) : NULL;

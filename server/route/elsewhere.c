@@ -7,9 +7,9 @@
 #define OTHER_CHATS                                                                              \
   "this kind of chat is not supported: use POST /v1/chat/completions (GET /v1/models lists the " \
   "models)"
-#define NOTHING_KEPT                                                                             \
-  "this server stores and trains nothing: use POST /v1/embeddings, /v1/completions, /v1/rerank " \
-  "or GET /v1/models"
+#define NOTHING_KEPT                                                                  \
+  "this server stores and trains nothing: use POST /v1/embeddings, /v1/completions, " \
+  "/v1/chat/completions, /v1/rerank or GET /v1/models"
 #define TEXT_ALONE "images, video and audio are not supported: models read text and numbers"
 
 /* The rows. A path precedes the paths above it. */

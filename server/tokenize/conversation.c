@@ -144,8 +144,9 @@ const struct texts *conversation_render(const struct conversation *c, const stru
   if (!ask.messages)
     error_at(r->e, "/messages", "the field \"messages\" is missing");
   else if (c->continues && c->prompts)
-    error_at(r->e, "/continue_final_message",
-             "\"continue_final_message\" excludes \"add_generation_prompt\": send one of both");
+    error_at(
+        r->e, "/continue_final_message",
+        "\"continue_final_message\" excludes \"add_generation_prompt\": send only one of them");
   else
     chat_render(chat, &ask, r->arena, &text, &length, r->e);
   return r->e->status ? NULL : texts_of_one(text, length, r->arena, r->e);

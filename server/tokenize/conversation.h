@@ -1,5 +1,5 @@
 /* conversation: the fields of a conversation, and the prompt that the model's chat template makes
- * of them. For requests to render it, and to continue it. */
+ * of them. /render and chat completions have them. */
 #ifndef SERVER_CONVERSATION_H
 #define SERVER_CONVERSATION_H
 
@@ -44,7 +44,8 @@ enum { CONVERSATION_LONGEST = 4 << 20 };
     .at = offsetof(values, conversation), .nullable = true                             \
   }
 
-/* Readers of values that are kept; and of a time, to the whole struct conversation. */
+/* Readers. The first two keep a list or an object in a struct conversation_value; the last one
+ * reads a time into the whole struct conversation. */
 enum status conversation_read_list(const json_t *value, const struct contract_field *field,
                                    void *to, struct error *e);
 enum status conversation_read_object(const json_t *value, const struct contract_field *field,
@@ -52,7 +53,7 @@ enum status conversation_read_object(const json_t *value, const struct contract_
 enum status conversation_read_now(const json_t *value, const struct contract_field *field, void *to,
                                   struct error *e);
 
-/* Begins an empty conversation, whose values are charged to the request's arena, but not in it. */
+/* Begins an empty conversation. Its values are not in the arena, but charged beside it. */
 void conversation_init(struct conversation *c, struct arena *a);
 void conversation_done(struct conversation *c);
 

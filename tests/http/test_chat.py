@@ -1,5 +1,6 @@
 """test_chat: OpenAI's chat completions: the messages that /generate makes of rendered prompts, in texts, log probabilities and
 streams; the defaults of a folder; growing conversations; and every mistake. Clients from npm are in tests/clients."""
+import contextlib
 import json
 import os
 import tempfile
@@ -136,39 +137,61 @@ class Chat(Completing):
                                                  {"role": "tool", "content": "d", "name": "x", "tool_calls": [], "refusal": None}]), right)
 
     def test_variables(self):
-        right = self.generate(tokens=[self.render(chat_template_kwargs={"word": "hell"}, add_generation_prompt=True)["tokens"]], return_text=True)
-        self.assertEqual(self.contents(chat_template_kwargs={"word": "hell"}), [right["sequences"][0][0]["text"]])
-        bare = self.generate(tokens=[self.render()["tokens"]], return_text=True)["sequences"][0][0]["text"]
-        self.assertEqual(self.contents(add_generation_prompt=False, documents=[], now="2026-11-30"), [bare])
+        for more in ({"word": "hell"}, {"word": "w", "messages": [{"role": "user", "content": "d"}]}):
+            tokens = self.render(chat_template_kwargs=more, add_generation_prompt=True)["tokens"]
+            right = self.generate(tokens=[tokens], return_text=True)
+            self.assertEqual(self.contents(chat_template_kwargs=more), [right["sequences"][0][0]["text"]])
+        with self.templates(shows="{{ documents[0] }}{{ strftime_now('%H') }}{{ add_generation_prompt }}{{ tools }}") as server:
+            request = {"messages": HELLO, "documents": ["helo"], "now": "2026-11-30T09:00:00"}
+            text = self.ok(server.post("/v1/models/shows/render", request))["text"]
+            self.assertEqual(text, "helo09FalseNone")
+            lengths = [len(self.ok(server.post("/v1/models/shows/tokenize", {"text": said, "special_tokens": False}))["tokens"])
+                       for said in (text.replace("False", "True"), text)]
+            for more, length in (({}, lengths[0]), ({"add_generation_prompt": False}, lengths[1])):
+                usage = self.ok(server.post(PATH, dict(request, max_tokens=1, **more)))["usage"]
+                self.assertEqual(usage["prompt_tokens"], length)
+
+    @contextlib.contextmanager
+    def templates(self, **templates):
+        """A server of models that have these templates."""
+        models = {}
+        for name, text in templates.items():
+            with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
+                file.write(text)
+            models[name] = dict(RANDOM, **SIZES, kind="decoder", tokenizer=os.path.join(self.folder.name, "mute"),
+                                chat_template=os.path.join(self.folder.name, name))
+        with Served(models) as server:
+            yield server
 
     def test_the_last_message_goes_on(self):
-        """After its text: with the blanks at its end if the template has kept them, as this one does not."""
+        """After its text, without the blanks at its end if the template trims it."""
         begun = HELLO + [{"role": "assistant", "content": " hell"}]
         self.assertEqual(self.render(messages=begun)["text"], f"hhello w{END}whell{END}")
-        for text, more in (("hhello w" + END + "whell", {}), ("hhello w" + END + "whell", {"messages": HELLO + [{"role": "assistant", "content": "hell  "}]}),
-                           ("hhello w" + END + "whell hell", {"messages": HELLO + [{"role": "assistant", "content": [
-                               {"type": "text", "text": "hell hell"}]}]}),
-                           ("hhello w", {"messages": HELLO})):
-            request = dict({"messages": begun}, **more)
-            if isinstance(request["messages"][-1]["content"], str):  # the template adds texts
-                said = self.render(continue_final_message=True, **request)
-                self.assertEqual(said["text"], text)
+        for content, text in ((" hell", "whell"), ("hell  ", "whell"), ("", "w"), ([{"type": "text", "text": "hell"}, {"type": "text", "text": "w"}], "whell\nw")):
+            messages, text = HELLO + [{"role": "assistant", "content": content}], f"hhello w{END}{text}"
+            if isinstance(content, str):  # the template adds texts
+                self.assertEqual(self.render(messages=messages, continue_final_message=True)["text"], text)
             tokens = self.ok(self.server.post("/v1/models/gpt/tokenize", {"text": text, "special_tokens": False}))["tokens"]
             right = self.generate(tokens=[tokens], return_text=True)["sequences"][0][0]["text"]
-            self.assertEqual(self.contents(continue_final_message=True, **request), [right])
+            self.assertEqual(self.contents(messages=messages, continue_final_message=True), [right])
         both = {"continue_final_message": True, "add_generation_prompt": True}
-        for request, words in (({"messages": begun, **both}, "excludes"), ({"messages": HELLO + [{"role": "user", "content": " \n"}]}, "requires a text"),
-                               ({"chat_template_kwargs": {"messages": []}}, "changes the text")):
+        for request, words in (({"messages": begun, **both}, "excludes"), ({"chat_template_kwargs": {"messages": []}}, "leaves out the text")):
             answer = self.post(**dict({"continue_final_message": True}, **request))
             self.error(answer, 400, "invalid_request", "continue_final_message", words)
-        keeps = os.path.join(self.folder.name, "keeps")
-        with open(keeps, "w", encoding="utf-8") as file:
-            file.write("{% for m in messages %}{{ m.content }}!{% endfor %}")
-        with Served({"m": dict(RANDOM, **SIZES, kind="decoder", tokenizer=os.path.join(self.folder.name, "mute"), chat_template=keeps)}) as server:
-            for text, right in (("hell  ", "hell  "), ("  hell", "  hell"), ("\u3000h\u00a0", "\u3000h\u00a0"), ("hh", "hhhh")):
-                messages = [{"role": "user", "content": text}] if text != "hh" else [{"role": "user", "content": "hh"}, {"role": "user", "content": "h"}]
-                answer = self.ok(server.post("/v1/models/m/render", {"messages": messages, "continue_final_message": True}))
-                self.assertEqual(answer["text"], right if text != "hh" else "hh!h")
+        with self.templates(keeps="{% for m in messages %}<|im_start|>{{ m.role }}|{{ m.content }}<|im_end|>{% endfor %}",
+                            parts="{% for m in messages %}{% for p in m.content %}{{ p.text }}.{% endfor %}{% endfor %}") as server:
+            def ends(model, content):
+                answer = server.post(f"/v1/models/{model}/render", {"messages": [{"role": "user", "content": content}], "continue_final_message": True})
+                return self.ok(answer)["text"]
+
+            for text in ("hell  ", "  hell", "\u3000h\u00a0", "|", "<", "i", "", "\0 ", "user|u", "x CONTINUE_FINAL_MESSAGE_TAG"):
+                self.assertEqual(ends("keeps", text), "<|im_start|>user|" + text)
+            self.assertEqual(ends("parts", [{"text": "a"}, {"text": "b "}, {"image": 1}]), "a.b ")
+            for content in None, [], [{"image": 1}], {"text": "a"}:
+                answer = server.post("/v1/models/keeps/render", {"messages": [{"role": "user", "content": content}], "continue_final_message": True})
+                self.problem(answer, 400, "invalid-request", "/continue_final_message")
+            self.problem(server.post("/v1/models/keeps/render", {"messages": [], "continue_final_message": True}), 400, "invalid-request",
+                         "/continue_final_message")
 
     def test_the_model_has_its_defaults(self):
         """Its temperature if it has one, else 1; its other options; and any number of tokens."""
@@ -193,12 +216,22 @@ class Chat(Completing):
         forever = {"ignore_eos": True, "max_tokens": None}
         usage = self.chat(model="short", **forever)["usage"]
         self.assertEqual(usage["total_tokens"], 25)  # the last token is not fed
-        # A 32nd of the memory, with what the texts take, and no more with more sequences.
-        one = self.chat(model="large", **forever)["usage"]["completion_tokens"]
-        two = self.chat(model="large", n=2, **forever)["usage"]["completion_tokens"]
-        self.assertTrue(1000 < one < 4000, one)
-        self.assertLessEqual(abs(two - one), 2)
-        self.assertLess(self.chat(model="large", logprobs=True, top_logprobs=20, **forever)["usage"]["completion_tokens"], one)
+        # A 32nd of the memory: keys and values of a token, and at most 21 bytes of text, which are at most 6 each in JSON.
+        fits = (16 << 20) // 32 // (2 * 2 * 16 * 4 + 21 + 6 * 21)
+        self.assertEqual(self.chat(model="large", **forever)["usage"]["completion_tokens"], fits)
+        self.assertEqual(self.chat(model="large", n=2, **forever)["usage"]["completion_tokens"], fits // 2 * 2)
+        self.assertLess(self.chat(model="large", logprobs=True, top_logprobs=20, **forever)["usage"]["completion_tokens"], fits // 2)
+        large = dict(RANDOM, **SIZES, kind="decoder", tokenizer=os.path.join(self.folder.name, "talks"))
+        for settings, tokens in (({"max_pairs": 4 * 100 * 100}, 96), ({"max_answer_bytes": 20000}, 20000 // 2 // 126),
+                                 ({"memory_budget_bytes": 1 << 20, "max_pairs": 4 * 50 * 50}, 46), ({"max_tokens": 33}, 33),
+                                 ({"max_answer_bytes": 3800}, 16)):
+            with Served({"m": large}, **settings) as server:
+                answer = self.ok(server.post(PATH, {"messages": HELLO, "ignore_eos": True}))
+                self.assertEqual(answer["usage"]["completion_tokens"], tokens, settings)
+                if "max_pairs" in settings:  # one more token is too many
+                    self.error(server.post(PATH, {"messages": HELLO, "max_tokens": tokens + 1}), 413, "too_large")
+                    two = self.ok(server.post(PATH, {"messages": HELLO, "ignore_eos": True, "n": 2}))["usage"]["completion_tokens"]
+                    self.assertLess(two, 2 * tokens)
         self.error(self.post(model="short", max_tokens=99), 400, "invalid_request", "max_tokens", "context length of 24")
         self.error(self.post(model="short", max_completion_tokens=99), 400, "invalid_request", "max_completion_tokens", "context length of 24")
         self.error(self.post(model="short", messages=HELLO * 20), 400, "invalid_request", "messages", "context length of 24: shorten the conversation")
@@ -241,6 +274,11 @@ class Chat(Completing):
                 ({"messages": [{"role": "user", "content": image}]}, "messages[0].content[1]", "images, audio and files are not supported"),
                 ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages[0].content[0]", "a part must be"),
                 ({"messages": HELLO + [{"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}]}, "messages[1].tool_calls", "tools are not supported"),
+                ({"messages": [{"role": "assistant", "content": "", "tool_calls": {}}]}, "messages[0].tool_calls", 'remove "tool_calls"'),
+                ({"messages": [{"role": "assistant", "content": "", "function_call": {"name": "f"}}]}, "messages[0].function_call", 'remove "function_call"'),
+                ({"messages": [{"role": "user\0x", "content": ""}]}, "messages[0].role", "must be"), ({"modalities": ["text\0audio"]}, "modalities", "must be"),
+                ({"response_format": {"type": "text\0json"}}, "response_format", "must be"), ({"audio": {"voice": "x"}}, "audio", "not supported"),
+                ({"prediction": {}}, "prediction", "not supported"), ({"web_search_options": {}}, "web_search_options", "not supported"),
                 ({"tools": [{"type": "function"}]}, "tools", "tools are not supported: POST /v1/models/NAME/render"), ({"tools": {}}, "tools", "not supported"),
                 ({"functions": [{}]}, "functions", "not supported"), ({"tool_choice": "required"}, "tool_choice", "not supported"),
                 ({"tool_choice": {"type": "function"}}, "tool_choice", "not supported"), ({"function_call": {"name": "x"}}, "function_call", "not supported"),
@@ -265,9 +303,22 @@ class Chat(Completing):
         self.error(self.post(model="nobody"), 404, "model_not_found", "model", "Available: gpt, endless, pair")
         self.error(self.server.get(PATH), 405, "method_not_allowed")
         self.error(self.post(max_tokens=10 ** 9), 413, "too_large")
-        with self.subTest("memory"):
-            self.error(self.post(messages=[{}] * 300000), 413, "too_large", None, "memory budget")
         self.assertEqual(self.chat()["usage"]["prompt_tokens"], 5)
+
+    def test_memory(self):
+        """A conversation that cannot fit is too large, and nothing stays charged, whatever becomes of a request."""
+        self.error(self.post(messages=[{}] * 300000), 413, "too_large", None, "memory budget")
+        with Served({"m": dict(RANDOM, **SIZES, kind="decoder", tokenizer=os.path.join(self.folder.name, "talks"))}, memory_budget_bytes=64 << 20) as server:
+            many, text = [{}] * 100000, "a" * 200000  # as they are kept, and while they are read
+            both = {"messages": many, "documents": ["a" * 645000]}
+            self.error(server.post(PATH, both), 413, "too_large", None, "the memory budget is")
+            self.problem(server.post("/v1/models/m/render", both), 413, "too-large")
+            for _ in range(4):
+                self.error(server.post(PATH, {"messages": many}), 400, "invalid_request", "messages[0].role")
+                self.error(server.post(PATH, {"messages": many, "tools": 1}), 400, "invalid_request", "tools")
+                self.error(server.post(PATH, dict({"documents": many}, messages=HELLO, max_tokens=0)), 400, "invalid_request", "max_tokens")
+                self.ok(server.post("/v1/models/m/render", {"messages": HELLO, "documents": many}))
+                self.ok(server.post(PATH, {"messages": HELLO, "documents": [text], "max_tokens": 1}))
 
     def test_fields_without_effect(self):
         right = self.chat()["choices"]
@@ -275,11 +326,12 @@ class Chat(Completing):
                                "presence_penalty", "frequency_penalty", "logit_bias", "user", "top_k", "min_p", "ignore_eos", "response_format", "tools",
                                "functions", "tool_choice", "function_call", "parallel_tool_calls", "metadata", "store", "service_tier", "modalities",
                                "documents", "chat_template_kwargs", "add_generation_prompt", "continue_final_message", "now", "safety_identifier",
-                               "prompt_cache_key"))
+                               "prompt_cache_key", "prompt_cache_retention", "verbosity", "audio", "prediction", "web_search_options",
+                               "reasoning_effort"))
         self.assertEqual(self.chat(**nulls)["choices"], right)
-        others = {"tools": [], "functions": [], "tool_choice": "auto", "function_call": "none", "parallel_tool_calls": True, "metadata": {"a": "b"},
+        others = {"tools": [], "functions": [], "tool_choice": "auto", "function_call": "none", "parallel_tool_calls": True, "metadata": {"a": "b" * 20000},
                   "store": False, "service_tier": "auto", "modalities": ["text"], "response_format": {"type": "text"}, "user": "u",
-                  "safety_identifier": "s", "prompt_cache_key": "k"}
+                  "safety_identifier": "s", "prompt_cache_key": "k", "prompt_cache_retention": "24h", "verbosity": "low"}
         self.assertEqual(self.chat(**others)["choices"], right)
 
     def test_models_that_chat(self):

@@ -159,6 +159,36 @@ static void only_what_could_fit_may_come_again(void **unused) {
   end(&k);
 }
 
+/* Memory beside an arena is charged as its own, and stays charged when that is freed or given away.
+ */
+static void memory_beside_it_is_charged(void **unused) {
+  (void)unused;
+  enum { HALF = LARGE / 2 };
+  struct kept_arena k;
+  struct arena leaving;
+  begin(&k, LARGE, 0);
+  arena_init(&leaving, &k.budget);
+  assert_true(arena_charge_beside(&k.arena, HALF, &k.error));
+  assert_int_equal(atomic_load(&k.budget.used), HALF);
+  take(&k, HALF / 4);
+  arena_free(&k.arena);
+  assert_int_equal(atomic_load(&k.budget.used), HALF);
+  take(&k, HALF / 4);
+  arena_give(&k.arena, &leaving);
+  while (arena_free_some(&leaving)) {
+  }
+  assert_int_equal(atomic_load(&k.budget.used), HALF);
+  assert_false(arena_charge_beside(&k.arena, HALF + 1, &k.error));
+  assert_int_equal(k.error.status,
+                   STATUS_TOO_LARGE); /* with the half, as no other request has it */
+  assert_int_equal(atomic_load(&k.budget.used), HALF);
+  memset(&k.error, 0, sizeof k.error);
+  arena_return_beside(&k.arena, HALF);
+  assert_int_equal(atomic_load(&k.budget.used), 0);
+  assert_int_equal(k.arena.beside, 0);
+  end(&k);
+}
+
 /* Neither malloc nor realloc can give as much; nothing of it stays charged. */
 static void what_the_system_refuses_is_not_charged(void **unused) {
   (void)unused;
@@ -338,6 +368,7 @@ int main(void) {
       cmocka_unit_test(arrays_keep_what_they_hold),
       cmocka_unit_test(limits_are_kept),
       cmocka_unit_test(only_what_could_fit_may_come_again),
+      cmocka_unit_test(memory_beside_it_is_charged),
       cmocka_unit_test(what_the_system_refuses_is_not_charged),
       cmocka_unit_test(freed_blocks_come_back),
       cmocka_unit_test(arrays_take_kept_blocks_whole),

@@ -9,6 +9,7 @@
 #include "server/dialect/openai/completions_answer.h"
 #include "server/dialect/openai/generation_fields.h"
 #include "server/dialect/openai/logprobs.h"
+#include "server/json/json_small.h"
 #include "server/text/json_string.h"
 #include "server/tokenize/conversation.h"
 
@@ -25,9 +26,9 @@ enum chat_field {
   CHAT_TOOL_CHOICE,
   CHAT_FUNCTION_CALL,
   CHAT_DOCUMENTS,
-  CHAT_VARIABLES,
-  CHAT_PROMPTS,
-  CHAT_CONTINUES,
+  CHAT_TEMPLATE_KWARGS,
+  CHAT_ADD_GENERATION_PROMPT,
+  CHAT_CONTINUE_FINAL_MESSAGE,
   CHAT_NOW,
   CHAT_PARALLEL_TOOL_CALLS,
   CHAT_METADATA,
@@ -35,6 +36,12 @@ enum chat_field {
   CHAT_SERVICE_TIER,
   CHAT_SAFETY_IDENTIFIER,
   CHAT_PROMPT_CACHE_KEY,
+  CHAT_PROMPT_CACHE_RETENTION,
+  CHAT_VERBOSITY,
+  CHAT_AUDIO,
+  CHAT_PREDICTION,
+  CHAT_WEB_SEARCH_OPTIONS,
+  CHAT_REASONING_EFFORT,
   CHAT_FIELDS
 };
 
@@ -47,19 +54,25 @@ struct chat_values {
 
 _Static_assert(offsetof(struct chat_values, generation) == 0, "generation_values are first");
 
-/* --- values that only say what is not supported --- */
+/* --- values that have no effect, or are refused --- */
 
 #define NO_TOOLS                                                                        \
   "tools are not supported: POST /v1/models/NAME/render writes them into a prompt for " \
   "/v1/completions"
 
-static enum status pass_any(const json_t *value, const struct contract_field *field, void *to,
-                            struct error *e) {
+static enum status ignore(const json_t *value, const struct contract_field *field, void *to,
+                          struct error *e) {
   (void)value, (void)field, (void)to;
   return e->status;
 }
 
-/* An empty list. */
+static enum status refuse(const json_t *value, const struct contract_field *field, void *to,
+                          struct error *e) {
+  (void)value, (void)to;
+  return error_at(e, field->pointer, "%s is not supported: remove it", contract_name(field));
+}
+
+/* Lists of tools must be empty. */
 static enum status pass_no_tools(const json_t *value, const struct contract_field *field, void *to,
                                  struct error *e) {
   (void)to;
@@ -67,40 +80,44 @@ static enum status pass_no_tools(const json_t *value, const struct contract_fiel
   return error_at(e, field->pointer, NO_TOOLS);
 }
 
-/* "none", or "auto", which is as good without tools. */
+/* Without tools, "auto" is the same as "none". */
 static enum status pass_no_choice(const json_t *value, const struct contract_field *field, void *to,
                                   struct error *e) {
-  const char *word = json_is_string(value) ? json_string_value(value) : "";
   (void)to;
-  if (strcmp(word, "none") == 0 || strcmp(word, "auto") == 0) return STATUS_OK;
+  if (json_small_is_text(value, "none") || json_small_is_text(value, "auto")) return STATUS_OK;
   return error_at(e, field->pointer, NO_TOOLS);
 }
 
-/* {"type": "text"} */
+/* A response's format must be {"type": "text"}. */
 static enum status pass_text_format(const json_t *value, const struct contract_field *field,
                                     void *to, struct error *e) {
-  const char *type = json_string_value(json_object_get(value, "type"));
   (void)to;
-  if (type && strcmp(type, "text") == 0) return STATUS_OK;
+  if (json_small_is_text(json_object_get(value, "type"), "text")) return STATUS_OK;
   return error_at(e, field->pointer,
                   "structured output is not supported: response_format must be {\"type\": "
                   "\"text\"}");
 }
 
-/* ["text"] */
-static enum status pass_text_alone(const json_t *value, const struct contract_field *field,
-                                   void *to, struct error *e) {
-  const char *word = json_string_value(json_array_get(value, 0));
+/* Modalities must be ["text"]. */
+static enum status pass_text_modality(const json_t *value, const struct contract_field *field,
+                                      void *to, struct error *e) {
   (void)to;
-  if (json_array_size(value) == 1 && word && strcmp(word, "text") == 0) return STATUS_OK;
+  if (json_array_size(value) == 1 && json_small_is_text(json_array_get(value, 0), "text"))
+    return STATUS_OK;
   return error_at(e, field->pointer, "modalities must be [\"text\"]: audio is not supported");
+}
+
+static enum status pass_effort(const json_t *value, const struct contract_field *field, void *to,
+                               struct error *e) {
+  (void)value, (void)to;
+  return error_at(e, field->pointer,
+                  "use \"chat_template_kwargs\" for the variables of the chat template");
 }
 
 /* --- the table --- */
 
-#define CHAT_IGNORED(name) \
-  { DIALECT_NAMED(name), .read = pass_any, .nullable = true, .longest = DIALECT_USER_LONGEST }
-#define CHAT_REFUSED(name, reader) \
+/* A field without a value of its own. */
+#define CHAT_BARE(name, reader) \
   { DIALECT_NAMED(name), .read = reader, .nullable = true, .longest = CONVERSATION_LONGEST }
 
 static const struct contract_field fields[CHAT_FIELDS] = {
@@ -115,41 +132,47 @@ static const struct contract_field fields[CHAT_FIELDS] = {
                        GENERATION_VALUE(logprobs.wanted)},
     [CHAT_TOP_LOGPROBS] = {DIALECT_NAMED("top_logprobs"), .read = dialect_read_top_logprobs,
                            GENERATION_VALUE(logprobs.top)},
-    [CHAT_RESPONSE_FORMAT] = CHAT_REFUSED("response_format", pass_text_format),
-    [CHAT_MODALITIES] = CHAT_REFUSED("modalities", pass_text_alone),
-    [CHAT_TOOLS] = CHAT_REFUSED("tools", pass_no_tools),
-    [CHAT_FUNCTIONS] = CHAT_REFUSED("functions", pass_no_tools),
-    [CHAT_TOOL_CHOICE] = CHAT_REFUSED("tool_choice", pass_no_choice),
-    [CHAT_FUNCTION_CALL] = CHAT_REFUSED("function_call", pass_no_choice),
+    [CHAT_RESPONSE_FORMAT] = CHAT_BARE("response_format", pass_text_format),
+    [CHAT_MODALITIES] = CHAT_BARE("modalities", pass_text_modality),
+    [CHAT_TOOLS] = CHAT_BARE("tools", pass_no_tools),
+    [CHAT_FUNCTIONS] = CHAT_BARE("functions", pass_no_tools),
+    [CHAT_TOOL_CHOICE] = CHAT_BARE("tool_choice", pass_no_choice),
+    [CHAT_FUNCTION_CALL] = CHAT_BARE("function_call", pass_no_choice),
     [CHAT_DOCUMENTS] =
         CONVERSATION_KEEPS(struct chat_values, "documents", conversation_read_list, documents),
-    [CHAT_VARIABLES] = CONVERSATION_KEEPS(struct chat_values, "chat_template_kwargs",
-                                          conversation_read_object, variables),
-    [CHAT_PROMPTS] = CONVERSATION_FLAG(struct chat_values, "add_generation_prompt", prompts),
-    [CHAT_CONTINUES] = CONVERSATION_FLAG(struct chat_values, "continue_final_message", continues),
+    [CHAT_TEMPLATE_KWARGS] = CONVERSATION_KEEPS(struct chat_values, "chat_template_kwargs",
+                                                conversation_read_object, variables),
+    [CHAT_ADD_GENERATION_PROMPT] =
+        CONVERSATION_FLAG(struct chat_values, "add_generation_prompt", prompts),
+    [CHAT_CONTINUE_FINAL_MESSAGE] =
+        CONVERSATION_FLAG(struct chat_values, "continue_final_message", continues),
     [CHAT_NOW] = CONVERSATION_NOW(struct chat_values),
-    [CHAT_PARALLEL_TOOL_CALLS] = CHAT_IGNORED("parallel_tool_calls"),
-    [CHAT_METADATA] = CHAT_IGNORED("metadata"),
-    [CHAT_STORE] = CHAT_IGNORED("store"),
-    [CHAT_SERVICE_TIER] = CHAT_IGNORED("service_tier"),
-    [CHAT_SAFETY_IDENTIFIER] = CHAT_IGNORED("safety_identifier"),
-    [CHAT_PROMPT_CACHE_KEY] = CHAT_IGNORED("prompt_cache_key")};
+    [CHAT_PARALLEL_TOOL_CALLS] = CHAT_BARE("parallel_tool_calls", ignore),
+    [CHAT_METADATA] = CHAT_BARE("metadata", ignore),
+    [CHAT_STORE] = CHAT_BARE("store", ignore),
+    [CHAT_SERVICE_TIER] = CHAT_BARE("service_tier", ignore),
+    [CHAT_SAFETY_IDENTIFIER] = CHAT_BARE("safety_identifier", ignore),
+    [CHAT_PROMPT_CACHE_KEY] = CHAT_BARE("prompt_cache_key", ignore),
+    [CHAT_PROMPT_CACHE_RETENTION] = CHAT_BARE("prompt_cache_retention", ignore),
+    [CHAT_VERBOSITY] = CHAT_BARE("verbosity", ignore),
+    [CHAT_AUDIO] = CHAT_BARE("audio", refuse),
+    [CHAT_PREDICTION] = CHAT_BARE("prediction", refuse),
+    [CHAT_WEB_SEARCH_OPTIONS] = CHAT_BARE("web_search_options", refuse),
+    [CHAT_REASONING_EFFORT] = CHAT_BARE("reasoning_effort", pass_effort)};
+
+_Static_assert((int)CHAT_FIELDS <= CONTRACT_FIELDS_MAX, "each field has a bit");
 
 static const char conversation_here[] = "use \"messages\", a list of {\"role\", \"content\"}";
-static const char more_there[] = "it is supported by POST /v1/models/NAME/generate";
 
 static const struct contract_stray strays[] = {
     {"prompt", conversation_here},
     {"text", conversation_here},
     {"input", conversation_here},
-    {"max_new_tokens", "use \"max_tokens\""},
     {"truncate", "shorten the conversation: a prompt that is cut has no last message"},
     {"echo", "use \"continue_final_message\""},
-    {"reasoning_effort", "use \"chat_template_kwargs\""},
     {"enable_thinking", "use \"chat_template_kwargs\""},
     {"chat_template", "set \"chat_template\" in the model's definition"},
-    {"banned_tokens", more_there},
-    {"beams", more_there},
+    GENERATION_STRAYS,
 };
 
 static uint64_t plan_cost(const struct contract_reading *r) {
@@ -172,8 +195,9 @@ static void done(void *values) { conversation_done(&((struct chat_values *)value
 static enum status set_prompt(struct dialect_stack *s, const struct contract_reading *read) {
   struct chat_values *v = read->values;
   struct conversation *c = &v->conversation;
-  if (c->messages.json && chat_messages_make(c->messages.json, read->e)) return read->e->status;
-  if (!generation_field_is_seen(read, CHAT_PROMPTS)) c->prompts = !c->continues;
+  if (c->messages.json && chat_messages_make(c->messages.json, read->arena, read->e))
+    return read->e->status;
+  if (!generation_field_is_seen(read, CHAT_ADD_GENERATION_PROMPT)) c->prompts = !c->continues;
   s->reading.texts = conversation_render(c, s->whole->chat, read);
   conversation_done(c); /* generation takes long */
   dialect_stack_mark(s, STACK_FIELD_TEXT);
@@ -199,21 +223,25 @@ static enum status set_end(struct dialect_stack *s, struct arena *a, struct erro
   return STATUS_OK;
 }
 
-/* The default of max_tokens: as many as fit into the context, and into a small part of the memory
- * of all requests and of a response, so that some requests without max_tokens fit side by side. It
- * depends on the settings alone: the same request has the same response on a busy server. */
-static size_t usual_tokens(const struct dialect_stack *s, const struct contract_reading *read) {
+/* The default of max_tokens, before it is cut to the context and to max_pairs: as many tokens as
+ * fit into a small part of the memory of all requests, and into half of a response, so that some
+ * requests without max_tokens fit side by side. It depends on the settings and the request alone:
+ * the response on a busy server is the same. */
+static size_t tokens_of_memory(const struct dialect_stack *s, const struct contract_reading *read) {
   enum { REQUESTS = 32, LEAST = 16 };
   const struct generation_values *v = read->values;
   const struct tokenizer *t = s->whole->tokenizer;
   const struct budget *budget = read->arena->budget;
-  const size_t text = tokenizer_text_max(t);
-  if (text == SIZE_MAX) return LEAST; /* the request fails */
-  size_t shown = JSON_STRING_ROOM * text;
-  if (v->logprobs.wanted) shown += logprobs_room(&logprobs_of_chat, t, v->logprobs.top, 1);
-  const size_t kept = stack_kept_bytes(s->whole->decoder) + text + shown;
-  const size_t room = s->limits->max_answer_bytes / 2 / shown / v->native.returns,
-               memory = budget ? budget->limit / REQUESTS / kept / v->native.returns : SIZE_MAX;
+  const size_t text = tokenizer_text_max(t), top = v->logprobs.top,
+               logs = v->logprobs.wanted ? logprobs_room(&logprobs_of_chat, t, top, 1) : 0;
+  size_t shown, kept;
+  if (!size_mul(text, JSON_STRING_ROOM, &shown) || !size_add(shown, logs, &shown) ||
+      !size_add(stack_kept_bytes(s->whole->decoder), text, &kept) ||
+      !size_add(kept, shown, &kept) || !size_mul(shown, v->native.returns, &shown) ||
+      !size_mul(kept, v->native.returns, &kept))
+    return LEAST;
+  const size_t memory = budget ? budget->limit / REQUESTS / size_max(kept, 1) : SIZE_MAX,
+               room = s->limits->max_answer_bytes / 2 / size_max(shown, 1);
   return size_max(size_min(room, memory), LEAST);
 }
 
@@ -232,7 +260,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   if (!s->whole->says_temperature) s->values.choice.temperature = 1;
   if (generation_fields_set(s, read) || set_end(s, read->arena, read->e) || set_prompt(s, read))
     return read->e->status;
-  s->values.usual_tokens = usual_tokens(s, read);
+  s->values.usual_tokens = tokens_of_memory(s, read);
   if (completion) s->values.max_tokens = v->max_completion_tokens;
   if (dialect_stack_check(s, names, out) && completion)
     dialect_stack_locate(completion_names, read->e);

@@ -40,7 +40,6 @@ static const struct contract_field fields[COMPLETIONS_FIELDS] = {
     [COMPLETIONS_BEST_OF] = {DIALECT_NAMED("best_of"), .read = pass_one, .nullable = true}};
 
 static const char prompts_here[] = "use \"prompt\"";
-static const char more_there[] = "it is supported by POST /v1/models/NAME/generate";
 
 static const struct contract_stray strays[] = {
     {"text", prompts_here},
@@ -48,9 +47,7 @@ static const struct contract_stray strays[] = {
     {"tokens", prompts_here},
     {"messages", "use POST /v1/chat/completions"},
     {"max_completion_tokens", "use \"max_tokens\""},
-    {"max_new_tokens", "use \"max_tokens\""},
-    {"banned_tokens", more_there},
-    {"beams", more_there},
+    GENERATION_STRAYS,
 };
 
 static const struct contract contract = {DIALECT_CONTRACT, .arrays = 1,

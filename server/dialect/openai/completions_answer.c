@@ -14,6 +14,29 @@
 #include "server/model/answer/stack_detokenizer.h"
 #include "server/text/json_string.h"
 
+/* --- usage --- */
+
+static char *write_counts(char *out, const struct answer_usage *u) {
+  const size_t generated = u->generated(u->of);
+  out = answer_write_text(out, "{\"prompt_tokens\":");
+  out = number_write_integer(out, (int64_t)u->tokens);
+  out = answer_write_text(out, ",\"completion_tokens\":");
+  out = number_write_integer(out, (int64_t)generated);
+  out = answer_write_text(out, ",\"total_tokens\":");
+  return number_write_integer(out, (int64_t)(u->tokens + generated));
+}
+
+/* Writes {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…}. */
+static char *write_usage(char *out, const struct answer_usage *u) {
+  return answer_write_text(write_counts(out, u), "}");
+}
+
+/* The same with ,"prompt_tokens_details":{"cached_tokens":…}. */
+static char *write_usage_cached(char *out, const struct answer_usage *u) {
+  out = answer_write_text(write_counts(out, u), ",\"prompt_tokens_details\":{\"cached_tokens\":");
+  return answer_write_text(number_write_integer(out, (int64_t)u->cached), "}}");
+}
+
 /* --- the formats --- */
 
 struct completions_form {
@@ -23,7 +46,7 @@ struct completions_form {
   const char *first, *part, *part_end; /* the same for parts of a text, of which one is first */
   const char *nothing;                 /* instead of a part, at the end of a sequence */
   const struct logprobs *logprobs;
-  bool shows_cached; /* whether the usage has the tokens of the prefix cache */
+  char *(*write_usage)(char *out, const struct answer_usage *u);
 };
 
 const struct completions_form completions_of_prompts = {.id = "cmpl",
@@ -35,22 +58,27 @@ const struct completions_form completions_of_prompts = {.id = "cmpl",
                                                         .part = "{\"text\":",
                                                         .part_end = "",
                                                         .nothing = "{\"text\":\"\"",
-                                                        .logprobs = &logprobs_of_completions};
+                                                        .logprobs = &logprobs_of_completions,
+                                                        .write_usage = write_usage};
 
-const struct completions_form completions_of_chat = {
-    .id = "chatcmpl",
-    .object = "\"chat.completion\"",
-    .chunk = "chat.completion.chunk",
-    .text = "{\"message\":{\"role\":\"assistant\",\"content\":",
-    .text_end = ",\"refusal\":null}",
-    .first = "{\"delta\":{\"role\":\"assistant\",\"content\":",
-    .part = "{\"delta\":{\"content\":",
-    .part_end = "}",
-    .nothing = "{\"delta\":{}",
-    .logprobs = &logprobs_of_chat,
-    .shows_cached = true};
+/* The strings of chats are longer than those of completions. */
+static const char MESSAGE[] = "{\"message\":{\"role\":\"assistant\",\"content\":",
+                  MESSAGE_END[] = ",\"refusal\":null}", CHUNK[] = "chat.completion.chunk",
+                  DELTA[] = "{\"delta\":{\"role\":\"assistant\",\"content\":", DELTA_END[] = "}";
 
-enum { AROUND_ROOM = 64 }; /* the longest of these around a text */
+const struct completions_form completions_of_chat = {.id = "chatcmpl",
+                                                     .object = "\"chat.completion\"",
+                                                     .chunk = CHUNK,
+                                                     .text = MESSAGE,
+                                                     .text_end = MESSAGE_END,
+                                                     .first = DELTA,
+                                                     .part = "{\"delta\":{\"content\":",
+                                                     .part_end = DELTA_END,
+                                                     .nothing = "{\"delta\":{}",
+                                                     .logprobs = &logprobs_of_chat,
+                                                     .write_usage = write_usage_cached};
+
+enum { AROUND_ROOM = sizeof MESSAGE + sizeof MESSAGE_END };
 
 /* --- what a response has next to its texts --- */
 
@@ -102,31 +130,6 @@ static const struct completions *completions_new(const struct contract_reading *
 
 static const char *finish_name(enum stack_finish finish) {
   return finish == STACK_FINISH_LENGTH ? "length" : "stop";
-}
-
-static char *write_counts(char *out, const struct answer_usage *u) {
-  const size_t generated = u->generated(u->of);
-  out = answer_write_text(out, "{\"prompt_tokens\":");
-  out = number_write_integer(out, (int64_t)u->tokens);
-  out = answer_write_text(out, ",\"completion_tokens\":");
-  out = number_write_integer(out, (int64_t)generated);
-  out = answer_write_text(out, ",\"total_tokens\":");
-  return number_write_integer(out, (int64_t)(u->tokens + generated));
-}
-
-/* Writes {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…}. */
-static char *write_usage(char *out, const struct answer_usage *u) {
-  return answer_write_text(write_counts(out, u), "}");
-}
-
-/* The same with ,"prompt_tokens_details":{"cached_tokens":…}. */
-static char *write_usage_cached(char *out, const struct answer_usage *u) {
-  out = answer_write_text(write_counts(out, u), ",\"prompt_tokens_details\":{\"cached_tokens\":");
-  return answer_write_text(number_write_integer(out, (int64_t)u->cached), "}}");
-}
-
-static char *(*usage_writer(const struct completions *c))(char *, const struct answer_usage *) {
-  return c->form->shows_cached ? write_usage_cached : write_usage;
 }
 
 /* Writes ,"logprobs":… for tokens `from` to `end` - 1 of a sequence. */
@@ -203,7 +206,7 @@ enum status completions_answer(struct answer *a, const struct contract_reading *
   char *created = arena_alloc(arena, CREATED_ROOM, 1, e);
   if (e->status || dialect_answer_begin(&sheet, SECTIONS, r, arena, e)) return e->status;
   snprintf(created, CREATED_ROOM, "%lld", (long long)c->created);
-  sheet.content->usage.write = usage_writer(c);
+  sheet.content->usage.write = c->form->write_usage;
   sheet.section[ID] = answer_section_text("id", id);
   sheet.section[OBJECT] = answer_section_text("object", c->form->object);
   sheet.section[CREATED] = answer_section_text("created", created);
@@ -215,7 +218,14 @@ enum status completions_answer(struct answer *a, const struct contract_reading *
 
 /* --- as a stream --- */
 
-enum { EVENT_ROOM = 576 }; /* an event with the longest name of a model, without text */
+/* An event's fixed strings, and the most bytes of an event without text. */
+static const char EVENT[] =
+    "data: {\"id\":\"\",\"object\":\"\",\"created\":,\"model\":\"\",\"choices\":[,"
+    "\"index\":,\"finish_reason\":\"length\"}],\"usage\":}\n\ndata: [DONE]\n\n";
+enum {
+  EVENT_ROOM = sizeof EVENT + DIALECT_ID_SIZE + sizeof CHUNK + MODEL_NAME_SIZE + 2 * COUNT_ROOM +
+               sizeof DELTA + sizeof DELTA_END + ANSWER_USAGE_ROOM
+};
 
 static size_t room(const struct stack_stream *s) {
   /* Each token has memory for its strings: no sum overflows. */
@@ -287,7 +297,7 @@ static char *write_end(const struct stack_stream *s, char *out) {
   if (c->has_usage) {
     out = write_head(s, out);
     out = answer_write_text(out, "],\"usage\":");
-    out = usage_writer(c)(out, &s->usage);
+    out = c->form->write_usage(out, &s->usage);
     out = answer_write_text(out, "}\n\n");
   }
   return answer_write_text(out, "data: [DONE]\n\n");

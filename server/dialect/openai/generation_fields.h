@@ -66,6 +66,15 @@ struct generation_values {
   [GENERATION_IGNORE_EOS] = {DIALECT_NAMED("ignore_eos"), .read = contract_read_flag,           \
                              GENERATION_VALUE(native.ignores_end)}
 
+/* Rows of names that belong to other endpoints. */
+#define GENERATION_ELSEWHERE "it is supported by POST /v1/models/NAME/generate"
+#define GENERATION_STRAYS                                                              \
+  {"max_new_tokens", "use \"max_tokens\""}, {"banned_tokens", GENERATION_ELSEWHERE}, { \
+    "beams", GENERATION_ELSEWHERE                                                      \
+  }
+
+_Static_assert(offsetof(struct generation_values, common) == 0, "dialect_values are first");
+
 /* Sets the defaults of values, and the format. */
 void generation_fields_init(struct generation_values *v, const struct completions_form *form,
                             struct arena *a);

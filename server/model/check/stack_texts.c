@@ -1,6 +1,7 @@
 /* stack_texts: the prompts of a request to generate, and their sequences. */
 #include "server/model/check/stack_texts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +11,38 @@
 
 /* --- how many tokens --- */
 
-/* The most tokens that may follow a prompt of `tokens`: max_tokens, or by default as many as the
- * model has positions for. 0 with an error. */
+/* The most keys of a sequence of a text that max_pairs allows if all sequences have as many: keys²
+ * in each head and layer, keys × rows of the source in each head that attends to them, and the
+ * source's own pairs. Exact below 2^64. */
+static long double keys_of_pairs(const struct stack_check *k, size_t text) {
+  const struct stack_form *main = k->main->form, *reader = k->reader->form;
+  const long double each = k->out->each, layers = main->layers,
+                    source = stack_request_source_rows(k->out, text * k->out->each);
+  const long double square = layers * main->kind->self.heads,
+                    line = layers * main->cross.heads * source,
+                    of_source = source * source * reader->layers * reader->kind->self.heads / each,
+                    share = k->limits->max_pairs / (k->out->texts * each) - of_source;
+  if (share <= 0) return 0;
+  const long double keys = floorl((sqrtl(line * line + 4 * square * share) - line) / (2 * square));
+  return keys * keys * square + keys * line <= share ? keys : keys - 1;
+}
+
+/* The default of max_tokens after a prompt of `tokens`: as many as the model has positions for and
+ * max_pairs allows. At least 1: a prompt that is too long is rejected later. */
+static size_t usual_tokens(const struct stack_check *k, size_t text, size_t tokens, size_t room) {
+  const size_t most = size_min(size_min(k->values->usual_tokens, room), k->limits->max_tokens);
+  const long double after = keys_of_pairs(k, text) - tokens + 1; /* the last one is not fed */
+  return after >= most ? most : after > 1 ? (size_t)after : 1;
+}
+
+/* The most tokens that may follow a prompt of `tokens`: max_tokens, or its default. 0 with an
+ * error.
+ */
 static size_t tokens_after(struct stack_check *k, size_t text, size_t tokens) {
   const size_t asked = k->values->max_tokens, positions = k->w->target_positions;
   const size_t room = positions ? positions + 1 - tokens : SIZE_MAX; /* the last one is not fed */
   const size_t most = k->limits->max_tokens;
-  if (!asked) return size_min(size_min(k->values->usual_tokens, room), most);
+  if (!asked) return usual_tokens(k, text, tokens, room);
   if (asked > most) {
     error_limit(k->e, "max_tokens", "%zu tokens exceed the limit of %zu", asked, most);
     return 0;

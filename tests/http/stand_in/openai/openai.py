@@ -6,7 +6,9 @@ import urllib.request
 
 
 class Object(dict):
-    __getattr__ = dict.get  # as of the package, a member that is absent is None
+    def __getattr__(self, name):
+        """As of the package, members that only some events have are None in the others."""
+        return self.get(name) if name in ("content", "role") else self[name]
 
 
 class Resource:
