@@ -40,11 +40,11 @@ static char *write_usage_cached(char *out, const struct answer_usage *u) {
 /* --- the formats --- */
 
 struct completions_form {
-  const char *id;                      /* the beginning of an identifier */
-  const char *object, *chunk;          /* the types of a response, in quotes, and of an event */
-  const char *text, *text_end;         /* before and after a text */
-  const char *first, *part, *part_end; /* the same for parts of a text, of which one is first */
-  const char *nothing;                 /* instead of a part, at the end of a sequence */
+  const char *id;              /* the beginning of an identifier */
+  const char *object, *chunk;  /* the types of a response, in quotes, and of an event */
+  const char *text, *text_end; /* before and after a text */
+  const char *part, *part_end; /* the same for parts of a text */
+  const char *begin, *nothing; /* instead of a part: first, if not NULL, and last */
   const struct logprobs *logprobs;
   char *(*write_usage)(char *out, const struct answer_usage *u);
 };
@@ -54,7 +54,6 @@ const struct completions_form completions_of_prompts = {.id = "cmpl",
                                                         .chunk = "text_completion",
                                                         .text = "{\"text\":",
                                                         .text_end = "",
-                                                        .first = "{\"text\":",
                                                         .part = "{\"text\":",
                                                         .part_end = "",
                                                         .nothing = "{\"text\":\"\"",
@@ -64,16 +63,16 @@ const struct completions_form completions_of_prompts = {.id = "cmpl",
 /* The strings of chats are longer than those of completions. */
 static const char MESSAGE[] = "{\"message\":{\"role\":\"assistant\",\"content\":",
                   MESSAGE_END[] = ",\"refusal\":null}", CHUNK[] = "chat.completion.chunk",
-                  DELTA[] = "{\"delta\":{\"role\":\"assistant\",\"content\":", DELTA_END[] = "}";
+                  ROLE[] = "{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}";
 
 const struct completions_form completions_of_chat = {.id = "chatcmpl",
                                                      .object = "\"chat.completion\"",
                                                      .chunk = CHUNK,
                                                      .text = MESSAGE,
                                                      .text_end = MESSAGE_END,
-                                                     .first = DELTA,
                                                      .part = "{\"delta\":{\"content\":",
-                                                     .part_end = DELTA_END,
+                                                     .part_end = "}",
+                                                     .begin = ROLE,
                                                      .nothing = "{\"delta\":{}",
                                                      .logprobs = &logprobs_of_chat,
                                                      .write_usage = write_usage_cached};
@@ -224,12 +223,13 @@ static const char EVENT[] =
     "\"index\":,\"finish_reason\":\"length\"}],\"usage\":}\n\ndata: [DONE]\n\n";
 enum {
   EVENT_ROOM = sizeof EVENT + DIALECT_ID_SIZE + sizeof CHUNK + MODEL_NAME_SIZE + 2 * COUNT_ROOM +
-               sizeof DELTA + sizeof DELTA_END + ANSWER_USAGE_ROOM
+               sizeof ROLE + LOGPROBS_NONE_ROOM + ANSWER_USAGE_ROOM
 };
 
 static size_t room(const struct stack_stream *s) {
-  /* Each token has memory for its strings: no sum overflows. */
-  return EVENT_ROOM + (s->run->geometry.items > 0 ? room_of_logprobs(s->context, 1) : 0);
+  /* The first token of a sequence takes two events. Each token has memory for its strings: no sum
+   * overflows. */
+  return 2 * EVENT_ROOM + (s->run->geometry.items > 0 ? room_of_logprobs(s->context, 1) : 0);
 }
 
 static char *write_head(const struct stack_stream *s, char *out) {
@@ -245,22 +245,23 @@ static char *write_head(const struct stack_stream *s, char *out) {
   return answer_write_text(out, "\",\"choices\":[");
 }
 
-/* A part of a sequence's text, and its tokens `from` to `end` - 1. */
+/* A part of a sequence's text, or `instead` of it if that is not NULL; and its tokens `from` to
+ * `end` - 1. */
 struct completions_part {
   size_t item, from, end;
   struct tokenizer_text text;
+  const char *instead;
 };
 
-/* Writes an event; `finish` is NULL before the end of the sequence, which has no text. */
+/* Writes an event; `finish` is NULL before the end of the sequence. */
 static char *write_choice(const struct stack_stream *s, const struct completions_part *p,
                           const char *finish, char *out) {
   const struct completions *c = s->context;
   out = write_head(s, out);
-  if (finish) {
-    out = answer_write_text(out, c->form->nothing);
+  if (p->instead) {
+    out = answer_write_text(out, p->instead);
   } else {
-    const bool first = p->from == 0 && p->end > 0;
-    out = answer_write_text(out, first ? c->form->first : c->form->part);
+    out = answer_write_text(out, c->form->part);
     out = json_string_write(p->text.bytes, p->text.length, out);
     out = answer_write_text(out, c->form->part_end);
   }
@@ -274,21 +275,27 @@ static char *write_choice(const struct stack_stream *s, const struct completions
   return answer_write_text(out, "}]}\n\n");
 }
 
+/* The role of a message has an event of its own, without log probabilities: OpenAI's client for
+ * JavaScript adds those of a sequence's first event twice. */
 static char *write_token(const struct stack_stream *s, size_t i, size_t t,
                          struct tokenizer_text text, char *out) {
-  const struct completions_part part = {i, t, t + 1, text};
+  const struct completions *c = s->context;
+  const struct completions_part part = {i, t, t + 1, text, NULL},
+                                begin = {.item = i, .instead = c->form->begin};
+  if (t == 0 && begin.instead) out = write_choice(s, &begin, NULL, out);
   return write_choice(s, &part, NULL, out);
 }
 
 static char *write_more(const struct stack_stream *s, size_t i, struct tokenizer_text text,
                         char *out) {
-  const struct completions_part part = {i, 0, 0, text};
+  const struct completions_part part = {i, 0, 0, text, NULL};
   return write_choice(s, &part, NULL, out);
 }
 
 static char *write_finish(const struct stack_stream *s, size_t i, char *out) {
   const enum stack_finish finish = s->run->generation->sequence[i].finish;
-  const struct completions_part nothing = {.item = i};
+  const struct completions *c = s->context;
+  const struct completions_part nothing = {.item = i, .instead = c->form->nothing};
   return write_choice(s, &nothing, finish_name(finish), out);
 }
 
