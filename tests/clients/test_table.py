@@ -9,8 +9,8 @@ import tempfile
 import unittest
 
 from needs import needs, npm
-from support import PATIENCE, ROOT, Server, ServerCase
-from test_completions import LETTERS
+from support import PATIENCE, ROOT, Server, ServerCase, wait_until
+from test_chat import TEMPLATE, write_letters
 from test_openai import RANDOM, SIZES
 from test_tei import ON, write_words
 
@@ -18,7 +18,12 @@ PACKAGES = ("openai", "@langchain/openai", "@langchain/cohere", "@llamaindex/ope
             "@ai-sdk/openai-compatible", "@ai-sdk/cohere", "cohere-ai", "ollama", "@huggingface/inference")
 TEXTS, DOCUMENTS, QUERY = ["the cat sat", "on a mat ."], ["a mat", "the cat"], "the cat"
 DRAWN = {"model": "gpt", "prompt": "hello w", "max_tokens": 6, "seed": 5}
-NO_CHATS = "chat is not supported: render the chat template and use POST /v1/completions"
+TALK = {"model": "gpt", "messages": [{"role": "user", "content": "hello w"}], "max_tokens": 6, "seed": 5}
+VARIABLES = {"chat_template_kwargs": {"word": "hell"}}
+SAID = [{"role": "system", "content": "w"}, {"role": "user", "content": "\n".join(TEXTS)}, {"role": "assistant", "content": "d"}, *TALK["messages"]]
+NO_TOOLS, NO_STRUCTURE = "tools are not supported", "structured output is not supported"
+NO_IMAGES, NO_OTHERS = "images, audio and files are not supported", "this kind of chat is not supported: use POST /v1/chat/completions"
+LATE = "the deadline has passed"
 NO_OLLAMA = "Ollama's API is not supported: "
 
 
@@ -34,9 +39,7 @@ class Table(ServerCase):
     @classmethod
     def start(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        os.mkdir(os.path.join(cls.folder.name, "letters"))
-        with open(os.path.join(cls.folder.name, "letters", "tokenizer.json"), "w", encoding="utf-8") as file:
-            json.dump(LETTERS, file)
+        write_letters(os.path.join(cls.folder.name, "letters"), chat_template=TEMPLATE)
         models = write_words(cls.folder.name)
         del models["ranker"]  # so that one model has /predict
         models["vectors"].update(aliases=["text-embedding-3-small"], truncate=True)
@@ -68,6 +71,25 @@ class Table(ServerCase):
     def complete(self, **more):
         return self.post("/v1/completions", dict(DRAWN, **more))["choices"]
 
+    def chat(self, **more):
+        return self.post("/v1/chat/completions", dict(TALK, **more))
+
+    def said(self, **more):
+        return self.chat(**more)["choices"][0]["message"]["content"]
+
+    def joined(self, events):
+        """The choices of a chat that is streamed."""
+        choices = {}
+        for event in events:
+            for one in event["choices"]:
+                choice = choices.setdefault(one["index"], {"message": {"role": "assistant", "content": "", "refusal": None}, "index": one["index"], "logprobs": None})
+                choice["message"]["content"] += one["delta"].get("content", "")
+                if one["logprobs"]:
+                    choice["logprobs"] = choice["logprobs"] or {"content": [], "refusal": None}
+                    choice["logprobs"]["content"] += one["logprobs"]["content"]
+                choice["finish_reason"] = one["finish_reason"]
+        return list(choices.values())
+
     def of(self, client):
         """What each call of it resolves to, or the message that it shows."""
         return {call: one.get("thrown", one.get("value")) for (name, call), one in self.results.items() if name == client}
@@ -98,13 +120,33 @@ class Table(ServerCase):
         self.assertEqual([one["id"] for one in got["models.list"]], ["vectors", "sorter", "gpt", "text-embedding-3-small"])
         self.assertEqual(got["models.retrieve"], self.ok(self.server.get("/v1/models/gpt")))
         self.shows(got["models.retrieve, unknown"], "404 no model has this name. Available: vectors, ")
-        for call in ("chat.completions.create", "chat.completions.create, stream", "responses.create"):
-            self.shows(got[call], "404 " + NO_CHATS)
+        self.shows(got["responses.create"], "404 " + NO_OTHERS)
         self.shows(got["moderations.create"], "404 moderation is not supported: use POST /v1/models/NAME/classify")
         for call in ("files.list", "batches.list"):
             self.shows(got[call], "404 this server stores and trains nothing")
         for call in ("audio.speech.create", "images.generate"):
             self.shows(got[call], "404 images, video and audio are not supported")
+
+    def test_openai_chat(self):
+        got = self.of("openai")
+        two = self.chat(n=2, logprobs=True, top_logprobs=2)
+        self.assertEqual(got["chat.completions.create"]["choices"], two["choices"])
+        for call, more in (("max_completion_tokens, stop", {"max_completion_tokens": 40, "stop": ["e"]}), ("chat_template_kwargs", VARIABLES),
+                           ("penalties, logit_bias", {"presence_penalty": 1, "frequency_penalty": -0.5, "logit_bias": {"13": 2}})):
+            self.assertEqual(got[f"chat.completions.create, {call}"]["choices"], self.chat(**more)["choices"])
+        events = got["chat.completions.create, stream"]
+        self.assertEqual(self.joined(events), two["choices"])
+        self.assertEqual(events[-1]["usage"], two["usage"])
+        final = got["chat.completions.stream"]["choices"]
+        self.assertEqual([dict(one, message=dict(one["message"], parsed=None)) for one in two["choices"]], final)
+        self.assertEqual(got["chat.completions.create, a stream that is closed early"]["choices"][0]["delta"], {"role": "assistant", "content": ""})
+        self.assertTrue(wait_until(lambda: self.server.metric("attend_running") == 0))
+        self.shows(got["chat.completions.create, an error in the stream"], LATE)
+        for call, sentence in (("create, an image", NO_IMAGES), ("create, tools", NO_TOOLS), ("runTools", NO_TOOLS), ("parse", NO_STRUCTURE),
+                               ("create, audio", "audio is not supported")):
+            self.shows(got[f"chat.completions.{call}"], "400 ")
+            self.shows(got[f"chat.completions.{call}"], sentence)
+        self.shows(got["chat.completions.retrieve"], "404 this server stores and trains nothing")
 
     def test_langchain_openai(self):
         got, right = self.of("@langchain/openai"), self.vectors()
@@ -112,14 +154,24 @@ class Table(ServerCase):
         self.near(got["OpenAIEmbeddings.embedDocuments"], right)
         text = self.complete(temperature=0)[0]["text"]
         self.assertEqual((got["OpenAI.invoke"], "".join(got["OpenAI.stream"]), got["OpenAI.batch"]), (text, text, [text] * 2))
-        self.shows(got["ChatOpenAI.invoke"], "404 " + NO_CHATS)
+        text, usage = self.said(), self.chat()["usage"]
+        self.assertEqual((got["ChatOpenAI.invoke"], got["ChatOpenAI.streamEvents"], got["ChatOpenAI.batch"]), (text, text, [text] * 2))
+        self.assertEqual(got["ChatOpenAI.stream"]["text"], text)
+        self.assertEqual(got["ChatOpenAI.stream"]["usage"]["output_tokens"], usage["completion_tokens"])
+        self.assertEqual(got["ChatOpenAI.invoke, messages"], self.said(messages=SAID))
+        self.assertEqual(got["ChatOpenAI.invoke, modelKwargs"], self.said(**VARIABLES))
+        for call, sentence in (("bindTools", NO_TOOLS), ("withStructuredOutput", NO_STRUCTURE), ("invoke, an image", NO_IMAGES)):
+            self.shows(got[f"ChatOpenAI.{call}"], sentence)
 
     def test_llamaindex(self):
         got, right = self.of("@llamaindex/openai"), self.vectors()
         self.near(got["OpenAIEmbedding.getTextEmbedding"], right[0])
         self.near(got["OpenAIEmbedding.getTextEmbeddingsBatch"], right)
-        for call in ("OpenAI.complete", "OpenAI.chat"):
-            self.shows(got[call], "404 " + NO_CHATS)
+        for call in ("OpenAI.complete", "OpenAI.complete, stream", "OpenAI.chat", "OpenAI.chat, stream"):
+            self.assertEqual(got[call], self.said(), call)
+        self.assertEqual(got["OpenAI.chat, additionalChatOptions"], self.said(**VARIABLES))
+        for call, sentence in (("responseFormat", NO_STRUCTURE), ("tools", NO_TOOLS), ("an image", NO_IMAGES)):
+            self.shows(got[f"OpenAI.chat, {call}"], sentence)
 
     def test_ai_sdk(self):
         right, text = self.vectors(), self.complete(temperature=0)[0]["text"]
@@ -131,8 +183,22 @@ class Table(ServerCase):
                 penalised = self.complete(temperature=0, presence_penalty=0.5)[0]["text"]
                 self.assertEqual(got["generateText of completion"], {"text": penalised, "tokens": 6})
                 self.assertEqual("".join(got["streamText of completion"]), text)
-                self.shows(got["generateText of chat"], NO_CHATS)
-        self.shows(self.of("ai, @ai-sdk/openai")["generateText of responses"], NO_CHATS)
+                chat = self.chat()
+                said, tokens = chat["choices"][0]["message"]["content"], chat["usage"]["completion_tokens"]
+                self.assertEqual(got["generateText of chat"], {"text": said, "tokens": tokens, "prompt": chat["usage"]["prompt_tokens"], "finishReason": "length"})
+                self.assertEqual(got["streamText of chat"], {"text": said, "tokens": tokens})
+                self.assertEqual(got["generateText of chat, messages"], self.said(messages=SAID, stop=["e"]))
+                for call, sentence in (("Output.object", NO_STRUCTURE), ("tools", NO_TOOLS), ("an image", NO_IMAGES)):
+                    self.shows(got[f"generateText of chat, {call}"], sentence)
+        got = self.of("ai, @ai-sdk/openai-compatible")
+        self.assertEqual(got["generateText of chat, chat_template_kwargs"], self.said(**VARIABLES))
+        self.shows(got["streamText of chat, an error in the stream"], LATE)
+        got = self.of("ai, @ai-sdk/openai")
+        [choice] = self.chat(logit_bias={"13": 2}, logprobs=True, top_logprobs=2)["choices"]
+        shown = got["generateText of chat, logitBias, logprobs"]
+        self.assertEqual(shown["text"], choice["message"]["content"])
+        self.assertEqual([one["logprob"] for one in shown["content"]], [one["logprob"] for one in choice["logprobs"]["content"]])
+        self.shows(got["generateText of responses"], NO_OTHERS)
 
     def ranked(self):
         return [(one["index"], one["relevance_score"]) for one in self.post(
@@ -143,7 +209,7 @@ class Table(ServerCase):
         for call in ("rerank, /v1", "rerank, /v2"):
             self.assertEqual([(one["originalIndex"], one["score"]) for one in got[call]], self.ranked())
         self.near(got["embed"], self.vectors()[0])
-        self.shows(got["generateText of chat"], NO_CHATS)
+        self.shows(got["generateText of chat"], NO_OTHERS)
 
     def test_cohere(self):
         got = self.of("cohere-ai")
@@ -155,7 +221,7 @@ class Table(ServerCase):
         self.near(got["CohereClient.embed"]["embeddings"], self.vectors())
         self.near(got["CohereClientV2.embed"]["embeddings"]["float"], self.vectors())
         self.assertEqual((got["CohereClient.embed"]["texts"], got["CohereClientV2.embed"]["texts"]), (TEXTS, TEXTS))
-        self.shows(got["CohereClientV2.chat"], NO_CHATS)
+        self.shows(got["CohereClientV2.chat"], NO_OTHERS)
 
     def test_langchain_cohere(self):
         got = self.of("@langchain/cohere")
@@ -172,7 +238,11 @@ class Table(ServerCase):
         cosines = self.post("/similarity", {"inputs": {"source_sentence": QUERY, "sentences": DOCUMENTS}})
         self.assertEqual(got["sentenceSimilarity, /similarity"], cosines)
         self.assertEqual(list(got["textGeneration, /v1"]), ["generated_text"])  # another one each time: it sends no seed
-        self.shows(got["chatCompletion"], "Failed to perform inference: an HTTP error occurred")  # the sentence is in its httpResponse
+        choices = self.chat()["choices"]
+        self.assertEqual((got["chatCompletion, /v1"]["choices"], self.joined(got["chatCompletionStream, /v1"])), (choices, choices))
+        self.assertEqual(got["chatCompletion, chat_template_kwargs"]["choices"], self.chat(**VARIABLES)["choices"])
+        self.shows(got["chatCompletion, tools"], "Failed to perform inference: an HTTP error occurred")  # the sentence is in its httpResponse
+        self.shows(got["chatCompletionStream, tools"], NO_TOOLS)
 
     def test_ollama(self):
         self.assertEqual(set(self.of("ollama")), {"list", "embed", "generate", "chat"})
