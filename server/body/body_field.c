@@ -152,7 +152,7 @@ size_t body_field_feed(struct body_field *v, const char *text, size_t length, si
   default:
     used = small_text_feed(t, text, length, offset, complete, e);
     if (*complete && !t->lost && !e->status)
-      contract_read(v->into, v->index, t->text, t->length, t->offset, e);
+      contract_read_kept(v->into, v->index, t->text, t->length, t->offset, e);
     return used;
   }
 }

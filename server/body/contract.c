@@ -133,6 +133,14 @@ enum status contract_read(struct contract_reading *r, unsigned field, const char
   return status;
 }
 
+enum status contract_read_kept(struct contract_reading *r, unsigned field, const char *text,
+                               size_t length, size_t offset, struct error *e) {
+  const struct contract_field *f = &r->contract->field[field];
+  if (!f->read_text || length <= JSON_SMALL_MAX)
+    return contract_read(r, field, text, length, offset, e);
+  return f->read_text(text, length, offset, f, (char *)r->values + f->at, e);
+}
+
 enum status contract_read_flag(const json_t *value, const struct contract_field *field, void *to,
                                struct error *e) {
   if (!json_is_boolean(value))

@@ -45,6 +45,10 @@ struct contract_field {
   enum status (*read)(const struct json_t *value, const struct contract_field *field, void *to,
                       struct error *e);
   size_t at;
+  /* Reads, instead of `read`, a text of more than JSON_SMALL_MAX bytes, whose parsing may take
+   * long. It is JSON and stays in the arena. NULL: `read` does. */
+  enum status (*read_text)(const char *text, size_t length, size_t offset,
+                           const struct contract_field *field, void *to, struct error *e);
   const char *const *words; /* of contract_read_word; the end is NULL */
   size_t longest;           /* most bytes of a small value's text; 0: JSON_SMALL_MAX */
 };
@@ -176,6 +180,10 @@ uint64_t contract_reading_cost(const struct contract_reading *r);
  * `e`. */
 enum status contract_read(struct contract_reading *r, unsigned field, const char *text,
                           size_t length, size_t offset, struct error *e);
+
+/* Does the same for a text that is JSON and, if it is longer than JSON_SMALL_MAX, in the arena. */
+enum status contract_read_kept(struct contract_reading *r, unsigned field, const char *text,
+                               size_t length, size_t offset, struct error *e);
 
 /* Reads an integer of a range, of which negative ones become 0. `most`, if not INT64_MAX, is at
  * most 2^53 - 1, as are the integers that every JSON parser keeps exactly. */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/json/json_small.h"
+
 /* --- fields --- */
 
 /* Bytes that Jansson takes for a value, about. The reader bounds the depth. */
@@ -38,6 +40,16 @@ enum status conversation_read_object(const json_t *value, const struct contract_
                                      void *to, struct error *e) {
   if (json_is_object(value)) return keep(value, to, e);
   return error_at(e, field->pointer, "%s must be an object", contract_name(field));
+}
+
+enum status conversation_keep_text(const char *text, size_t length, size_t offset,
+                                   const struct contract_field *field, void *to, struct error *e) {
+  struct conversation_value *v = to;
+  v->field = field;
+  v->text = text;
+  v->length = length;
+  v->offset = offset;
+  return e->status;
 }
 
 static bool is_time(const struct format_time *t) {
@@ -98,6 +110,23 @@ void conversation_done(struct conversation *c) {
 }
 
 /* --- the prompt --- */
+
+static enum status parse(struct conversation_value *v, struct error *e) {
+  if (!v->text || e->status) return e->status;
+  json_t *value =
+      json_small_parse_long(v->text, v->length, v->offset, v->field->pointer, v->arena, e);
+  v->text = NULL;
+  if (value) v->field->read(value, v->field, v, e);
+  json_decref(value);
+  return e->status;
+}
+
+enum status conversation_parse(struct conversation *c, struct error *e) {
+  parse(&c->messages, e);
+  parse(&c->tools, e);
+  parse(&c->documents, e);
+  return parse(&c->variables, e);
+}
 
 static struct format_time local_time(void) {
   struct timespec now;

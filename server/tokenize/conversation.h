@@ -8,11 +8,14 @@
 #include "config/template/chat.h"
 #include "server/body/contract.h"
 
-/* A value that is kept as Jansson has it. */
+/* A value that is kept as Jansson has it. A long one is a text until conversation_parse. */
 struct conversation_value {
   json_t *json;        /* a reference; NULL: absent */
   struct arena *arena; /* of the request, to which it is charged */
   size_t charged;      /* bytes */
+  const struct contract_field *field;
+  const char *text; /* NULL: `json` is the value */
+  size_t length, offset;
 };
 
 struct conversation {
@@ -28,10 +31,11 @@ enum { CONVERSATION_LONGEST = 4 << 20 };
 
 /* Rows of a contract whose values have the member `conversation`: an object or a list that is kept
  * in one of its members, and a flag. */
-#define CONVERSATION_KEEPS(values, name, reader, member)                                           \
-  {                                                                                                \
-    .pointer = "/" name, .name_length = sizeof name - 1, .read = reader,                           \
-    .at = offsetof(values, conversation.member), .nullable = true, .longest = CONVERSATION_LONGEST \
+#define CONVERSATION_KEEPS(values, name, reader, member)                              \
+  {                                                                                   \
+    .pointer = "/" name, .name_length = sizeof name - 1, .read = reader,              \
+    .read_text = conversation_keep_text, .at = offsetof(values, conversation.member), \
+    .nullable = true, .longest = CONVERSATION_LONGEST                                 \
   }
 #define CONVERSATION_FLAG(values, name, member)                                      \
   {                                                                                  \
@@ -50,6 +54,8 @@ enum status conversation_read_list(const json_t *value, const struct contract_fi
                                    void *to, struct error *e);
 enum status conversation_read_object(const json_t *value, const struct contract_field *field,
                                      void *to, struct error *e);
+enum status conversation_keep_text(const char *text, size_t length, size_t offset,
+                                   const struct contract_field *field, void *to, struct error *e);
 enum status conversation_read_now(const json_t *value, const struct contract_field *field, void *to,
                                   struct error *e);
 
@@ -57,11 +63,16 @@ enum status conversation_read_now(const json_t *value, const struct contract_fie
 void conversation_init(struct conversation *c, struct arena *a);
 void conversation_done(struct conversation *c);
 
+/* Parses the long values, on a worker: 4 MiB take half a second, and as long to free. Returns the
+ * status of `e`. */
+enum status conversation_parse(struct conversation *c, struct error *e);
+
 /* Nanoseconds in a contract's plan_cost: a template may take long, so that a worker renders it. */
 enum { CONVERSATION_NS = 1000000 };
 
-/* Renders the prompt, as one text of a request, in the arena of what was read. NULL after a failure
- * in r->e: without messages, if both flags are set, and as chat_render fails. */
+/* Renders the prompt of values that were parsed, as one text of a request, in the arena of what was
+ * read. NULL after a failure in r->e: without messages, if both flags are set, and as chat_render
+ * fails. */
 const struct texts *conversation_render(const struct conversation *c, const struct chat *chat,
                                         const struct contract_reading *r);
 

@@ -90,7 +90,10 @@ enum status render_body_finish(struct render_body *b, struct tokenize_request *o
   struct body_v2_asked none;
   memset(out, 0, sizeof *out);
   if (body_finish(&b->body, &none)) return b->body.e->status;
-  const struct texts *prompt = conversation_render(&b->values.conversation, b->whole->chat, r);
+  struct conversation *c = &b->values.conversation;
+  const struct texts *prompt =
+      conversation_parse(c, r->e) ? NULL : conversation_render(c, b->whole->chat, r);
+  conversation_done(c);
   struct decoder_text *text = prompt ? arena_alloc(r->arena, 1, sizeof *text, r->e) : NULL;
   if (!text) return r->e->status;
   *text = (struct decoder_text){.bytes = prompt->bytes, .length = prompt->length};

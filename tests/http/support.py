@@ -6,6 +6,7 @@ it does not exit with status 0, which is also how the sanitizers' complaints sho
 """
 import array
 import functools
+import glob
 import http.client
 import json
 import math
@@ -391,11 +392,15 @@ class Server:
         with open(f"/proc/{self.pid}/status", encoding="ascii") as file:
             return 1024 * next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
 
-    def computed(self):
-        """Seconds of processor time that it has used, which do not depend on what else is busy."""
-        with open(f"/proc/{self.pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    def computed(self, threads=None):
+        """Seconds of processor time that it has used, or its threads of this name, which do not depend on what else is busy."""
+        total = 0
+        for stat in glob.glob(f"/proc/{self.pid}/task/*/stat") if threads else [f"/proc/{self.pid}/stat"]:
+            with open(stat) as file:
+                name, _, fields = file.read().partition("(")[2].rpartition(")")
+            if name == threads or not threads:
+                total += sum(map(int, fields.split()[11:13]))
+        return total / os.sysconf("SC_CLK_TCK")
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

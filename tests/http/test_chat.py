@@ -297,6 +297,7 @@ class Chat(Completing):
                 ({"prompt": "hello"}, "prompt", 'use "messages"'), ({"truncate": True}, "truncate", "shorten"), ({"echo": True}, "echo", "continue_final_message"),
                 ({"reasoning_effort": "low"}, "reasoning_effort", "chat_template_kwargs"), ({"beams": 2}, "beams", "/generate"),
                 ({"chat_template": "x"}, "chat_template", "definition"), ({"message": []}, "message", 'messages'), ({"temperature": 3e9}, None, None),
+                ({"tool_choice": "auto\0"}, "tool_choice", "not supported"),
                 ({"model": "mute"}, "model", "without a chat template"), ({"model": "bert"}, "model", "encoder")):
             with self.subTest(request=request):
                 answer = self.post(**request)
@@ -323,6 +324,35 @@ class Chat(Completing):
                 self.error(server.post(PATH, dict({"documents": many}, messages=HELLO, max_tokens=0)), 400, "invalid_request", "max_tokens")
                 self.ok(server.post("/v1/models/m/render", {"messages": HELLO, "documents": many}))
                 self.ok(server.post(PATH, {"messages": HELLO, "documents": [text], "max_tokens": 1}))
+
+    def test_long_values(self):
+        """A worker parses them, and reports the same as of short ones."""
+        long = {"role": "user", "content": "h" * 600}
+        right = self.chat(messages=[long, *HELLO])["choices"]
+        others = {"metadata": ["a" * 600, {}], "user": "u" * 600, "documents": ["d" * 600], "chat_template_kwargs": {"x": "v" * 600}}
+        self.assertEqual(self.chat(messages=[long, *HELLO], **others)["choices"], right)
+        twice = json.dumps({"model": "gpt", "messages": [dict(long, name="twice")]}).replace("name", "role").encode()
+        self.error(self.server.post(PATH, twice), 400, "invalid_request", "messages", "duplicate key")
+        for request, param, words in (({"messages": [long, {"role": "user"}]}, "messages[1].content", "a text"), ({"messages": "h" * 600}, "messages", "a list"),
+                                      ({"documents": long}, "documents", "a list"), ({"chat_template_kwargs": [long]}, "chat_template_kwargs", "an object"),
+                                      ({"tools": [long]}, "tools", "not supported"), ({"tool_choice": long}, "tool_choice", "not supported"),
+                                      ({"response_format": long}, "response_format", "structured output"), ({"metadata": "m" * 4200000}, "metadata", "longer than 4194304"),
+                                      ({"messages": [long], "chat_template_kwargs": {"a": ["b" * 600, 10 ** 30]}}, "chat_template_kwargs", "out of range")):
+            self.error(self.post(**request), 400, "invalid_request", param, words)
+        for request, words in (({"tools": long}, "tools must be a list"), ({"tools": [long, 10 ** 30]}, "out of range")):
+            answer = self.server.post("/v1/models/gpt/render", dict({"messages": [long]}, **request))
+            self.problem(answer, 400, "invalid-request", "/tools")
+            self.assertIn(words, answer.json["detail"])
+
+    def test_an_io_thread_parses_no_conversation(self):
+        """Jansson takes a fifth of a microsecond for a byte of many objects, and frees them as slowly."""
+        many = [{}] * 100000
+        with Served({"m": dict(RANDOM, **SIZES, kind="decoder", tokenizer=os.path.join(self.folder.name, "talks"))}, memory_budget_bytes=1 << 29) as server:
+            for request in {"messages": many}, {"messages": HELLO, "chat_template_kwargs": {"x": many}, "max_tokens": 1}, {"messages": HELLO, "documents": many,
+                                                                                                                      "top_logprobs": 1}:
+                self.assertIn(server.post(PATH, request).status, (200, 400))
+            self.ok(server.post("/v1/models/m/render", {"messages": HELLO, "tools": many}))
+            self.assertLess(server.computed("attend-io"), server.computed("attend-worker"))
 
     def test_fields_without_effect(self):
         right = self.chat()["choices"]

@@ -1,7 +1,6 @@
 /* chat: the fields of POST /v1/chat/completions, and the request that they make: the one that POST
  * /v1/models/NAME/generate makes of the prompt that the model's chat template writes. */
 #include <jansson.h>
-#include <string.h>
 
 #include "core/base/size.h"
 #include "server/dialect/dialect.h"
@@ -72,6 +71,13 @@ static enum status refuse(const json_t *value, const struct contract_field *fiel
   return error_at(e, field->pointer, "%s is not supported: remove it", contract_name(field));
 }
 
+/* Long values are not parsed: none of them is supported, or has an effect. */
+static enum status pass_text(const char *text, size_t length, size_t offset,
+                             const struct contract_field *field, void *to, struct error *e) {
+  (void)text, (void)length, (void)offset;
+  return field->read(NULL, field, to, e);
+}
+
 /* Lists of tools must be empty. */
 static enum status pass_no_tools(const json_t *value, const struct contract_field *field, void *to,
                                  struct error *e) {
@@ -117,8 +123,11 @@ static enum status pass_effort(const json_t *value, const struct contract_field 
 /* --- the table --- */
 
 /* A field without a value of its own. */
-#define CHAT_BARE(name, reader) \
-  { DIALECT_NAMED(name), .read = reader, .nullable = true, .longest = CONVERSATION_LONGEST }
+#define CHAT_BARE(name, reader)                                                    \
+  {                                                                                \
+    DIALECT_NAMED(name), .read = reader, .read_text = pass_text, .nullable = true, \
+                         .longest = CONVERSATION_LONGEST                           \
+  }
 
 static const struct contract_field fields[CHAT_FIELDS] = {
     [GENERATION_INPUT] =
@@ -195,10 +204,10 @@ static void done(void *values) { conversation_done(&((struct chat_values *)value
 static enum status set_prompt(struct dialect_stack *s, const struct contract_reading *read) {
   struct chat_values *v = read->values;
   struct conversation *c = &v->conversation;
-  if (c->messages.json && chat_messages_make(c->messages.json, read->arena, read->e))
-    return read->e->status;
   if (!generation_field_is_seen(read, CHAT_ADD_GENERATION_PROMPT)) c->prompts = !c->continues;
-  s->reading.texts = conversation_render(c, s->whole->chat, read);
+  if (!conversation_parse(c, read->e) &&
+      (!c->messages.json || !chat_messages_make(c->messages.json, read->arena, read->e)))
+    s->reading.texts = conversation_render(c, s->whole->chat, read);
   conversation_done(c); /* generation takes long */
   dialect_stack_mark(s, STACK_FIELD_TEXT);
   s->values.prompt = (struct contract_text){0};
