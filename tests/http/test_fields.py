@@ -120,9 +120,10 @@ class Fields(ServerCase):
             keywords = keywords_of(*row)
             given = [self.properties_of("GenerateRequest")[word]]
             if word not in SEARCH:
-                completed = dict(self.properties_of("CompletionsRequest")[word])
-                self.assertEqual(completed["type"], [keywords["type"], "null"], word)
-                given.append(dict(completed, type=keywords["type"]))
+                for request in "CompletionsRequest", "ChatRequest":
+                    completed = self.resolved(self.properties_of(request)[word])
+                    self.assertEqual(completed["type"], [keywords["type"], "null"], word)
+                    given.append(dict(completed, type=keywords["type"]))
             for schema in given:
                 self.assertEqual({k: v for k, v in schema.items() if k not in ("description", "default")}, keywords, word)
             self.assertIn(word, described["required"])
@@ -163,7 +164,7 @@ class Fields(ServerCase):
     def test_paths_accept_the_fields_of_their_schemas(self):
         """Each field of any request is sent to each path with a value that no field accepts: the server has to reject the
         value where the schema has the field, and the field itself everywhere else."""
-        reference = read("server", "docs", "api.md")
+        reference = read("server", "docs", "api.md") + read("server", "docs", "chat.md")
         requests = dict(self.requests())
         self.assertGreater(len(requests), 15)
         names = sorted(set().union(*requests.values()))
@@ -171,7 +172,7 @@ class Fields(ServerCase):
             with self.subTest(path):
                 self.assertEqual([name for name in names if self.accepts(path, name)], fields)
                 for name in fields:
-                    self.assertTrue(re.search(rf'[`"]{name}[`"]', reference), f"api.md has no {name}")
+                    self.assertTrue(re.search(rf'[`"]{name}[`"]', reference), f"no page has {name}")
 
 
 if __name__ == "__main__":

@@ -117,7 +117,8 @@ static enum status pass_effort(const json_t *value, const struct contract_field 
                                struct error *e) {
   (void)value, (void)to;
   return error_at(e, field->pointer,
-                  "use \"chat_template_kwargs\" for the variables of the chat template");
+                  "reasoning_effort is not supported: set the variable of the chat template in "
+                  "chat_template_kwargs");
 }
 
 /* --- the table --- */
