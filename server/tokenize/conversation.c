@@ -92,41 +92,32 @@ enum status conversation_read_now(const json_t *value, const struct contract_fie
 
 void conversation_init(struct conversation *c, struct arena *a) {
   *c = (struct conversation){0};
-  c->messages.arena = c->tools.arena = c->documents.arena = c->variables.arena = a;
-}
-
-static void release(struct conversation_value *v) {
-  json_decref(v->json);
-  arena_return_beside(v->arena, v->charged);
-  v->json = NULL;
-  v->charged = 0;
+  for (size_t i = 0; i < CONVERSATION_PARTS; i++) c->part[i].arena = a;
 }
 
 void conversation_done(struct conversation *c) {
-  release(&c->messages);
-  release(&c->tools);
-  release(&c->documents);
-  release(&c->variables);
-}
-
-/* --- the prompt --- */
-
-static enum status parse(struct conversation_value *v, struct error *e) {
-  if (!v->text || e->status) return e->status;
-  json_t *value =
-      json_small_parse_long(v->text, v->length, v->offset, v->field->pointer, v->arena, e);
-  v->text = NULL;
-  if (value) v->field->read(value, v->field, v, e);
-  json_decref(value);
-  return e->status;
+  for (size_t i = 0; i < CONVERSATION_PARTS; i++) {
+    struct conversation_value *v = &c->part[i];
+    json_decref(v->json);
+    arena_return_beside(v->arena, v->charged);
+    *v = (struct conversation_value){.arena = v->arena};
+  }
 }
 
 enum status conversation_parse(struct conversation *c, struct error *e) {
-  parse(&c->messages, e);
-  parse(&c->tools, e);
-  parse(&c->documents, e);
-  return parse(&c->variables, e);
+  for (size_t i = 0; i < CONVERSATION_PARTS && !e->status; i++) {
+    struct conversation_value *v = &c->part[i];
+    if (!v->text) continue;
+    json_t *value =
+        json_small_parse_long(v->text, v->length, v->offset, v->field->pointer, v->arena, e);
+    v->text = NULL;
+    if (value) v->field->read(value, v->field, v, e);
+    json_decref(value);
+  }
+  return e->status;
 }
+
+/* --- the prompt --- */
 
 static struct format_time local_time(void) {
   struct timespec now;
@@ -162,10 +153,10 @@ const struct texts *conversation_render(const struct conversation *c, const stru
                                         const struct contract_reading *r) {
   const char *text;
   size_t length;
-  const struct chat_ask ask = {.messages = c->messages.json,
-                               .tools = c->tools.json,
-                               .documents = c->documents.json,
-                               .variables = c->variables.json,
+  const struct chat_ask ask = {.messages = c->part[CONVERSATION_MESSAGES].json,
+                               .tools = c->part[CONVERSATION_TOOLS].json,
+                               .documents = c->part[CONVERSATION_DOCUMENTS].json,
+                               .variables = c->part[CONVERSATION_VARIABLES].json,
                                .prompts = c->prompts,
                                .continues = c->continues,
                                .now = c->timed ? c->now : local_time(),

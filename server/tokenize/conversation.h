@@ -18,8 +18,16 @@ struct conversation_value {
   size_t length, offset;
 };
 
+enum conversation_part {
+  CONVERSATION_MESSAGES,
+  CONVERSATION_TOOLS,
+  CONVERSATION_DOCUMENTS,
+  CONVERSATION_VARIABLES, /* chat_template_kwargs */
+  CONVERSATION_PARTS
+};
+
 struct conversation {
-  struct conversation_value messages, tools, documents, variables;
+  struct conversation_value part[CONVERSATION_PARTS];
   bool prompts;   /* whether the beginning of the assistant's message follows */
   bool continues; /* whether the prompt ends in the last message */
   bool timed;     /* is `now` given? */
@@ -30,12 +38,12 @@ struct conversation {
 enum { CONVERSATION_LONGEST = 4 << 20 };
 
 /* Rows of a contract whose values have the member `conversation`: an object or a list that is kept
- * in one of its members, and a flag. */
-#define CONVERSATION_KEEPS(values, name, reader, member)                              \
-  {                                                                                   \
-    .pointer = "/" name, .name_length = sizeof name - 1, .read = reader,              \
-    .read_text = conversation_keep_text, .at = offsetof(values, conversation.member), \
-    .nullable = true, .longest = CONVERSATION_LONGEST                                 \
+ * as one of its parts, and a flag. */
+#define CONVERSATION_KEEPS(values, name, reader, number)                                    \
+  {                                                                                         \
+    .pointer = "/" name, .name_length = sizeof name - 1, .read = reader,                    \
+    .read_text = conversation_keep_text, .at = offsetof(values, conversation.part[number]), \
+    .nullable = true, .longest = CONVERSATION_LONGEST                                       \
   }
 #define CONVERSATION_FLAG(values, name, member)                                      \
   {                                                                                  \

@@ -26,14 +26,14 @@ struct render_values {
 static const struct contract_request requests[] = {{1, "POST /v1/models/NAME/render"}, {0, NULL}};
 
 static const struct contract_field fields[RENDER_FIELDS] = {
-    [RENDER_MESSAGES] =
-        CONVERSATION_KEEPS(struct render_values, "messages", conversation_read_list, messages),
-    [RENDER_TOOLS] =
-        CONVERSATION_KEEPS(struct render_values, "tools", conversation_read_list, tools),
-    [RENDER_DOCUMENTS] =
-        CONVERSATION_KEEPS(struct render_values, "documents", conversation_read_list, documents),
+    [RENDER_MESSAGES] = CONVERSATION_KEEPS(struct render_values, "messages", conversation_read_list,
+                                           CONVERSATION_MESSAGES),
+    [RENDER_TOOLS] = CONVERSATION_KEEPS(struct render_values, "tools", conversation_read_list,
+                                        CONVERSATION_TOOLS),
+    [RENDER_DOCUMENTS] = CONVERSATION_KEEPS(struct render_values, "documents",
+                                            conversation_read_list, CONVERSATION_DOCUMENTS),
     [RENDER_VARIABLES] = CONVERSATION_KEEPS(struct render_values, "chat_template_kwargs",
-                                            conversation_read_object, variables),
+                                            conversation_read_object, CONVERSATION_VARIABLES),
     [RENDER_PROMPTS] = CONVERSATION_FLAG(struct render_values, "add_generation_prompt", prompts),
     [RENDER_CONTINUES] =
         CONVERSATION_FLAG(struct render_values, "continue_final_message", continues),

@@ -131,8 +131,8 @@ static enum status pass_effort(const json_t *value, const struct contract_field 
   }
 
 static const struct contract_field fields[CHAT_FIELDS] = {
-    [GENERATION_INPUT] =
-        CONVERSATION_KEEPS(struct chat_values, "messages", conversation_read_list, messages),
+    [GENERATION_INPUT] = CONVERSATION_KEEPS(struct chat_values, "messages", conversation_read_list,
+                                            CONVERSATION_MESSAGES),
     GENERATION_ROWS,
     [CHAT_MAX_COMPLETION_TOKENS] = {DIALECT_NAMED("max_completion_tokens"),
                                     .read = dialect_read_max_tokens,
@@ -148,10 +148,10 @@ static const struct contract_field fields[CHAT_FIELDS] = {
     [CHAT_FUNCTIONS] = CHAT_BARE("functions", pass_no_tools),
     [CHAT_TOOL_CHOICE] = CHAT_BARE("tool_choice", pass_no_choice),
     [CHAT_FUNCTION_CALL] = CHAT_BARE("function_call", pass_no_choice),
-    [CHAT_DOCUMENTS] =
-        CONVERSATION_KEEPS(struct chat_values, "documents", conversation_read_list, documents),
+    [CHAT_DOCUMENTS] = CONVERSATION_KEEPS(struct chat_values, "documents", conversation_read_list,
+                                          CONVERSATION_DOCUMENTS),
     [CHAT_TEMPLATE_KWARGS] = CONVERSATION_KEEPS(struct chat_values, "chat_template_kwargs",
-                                                conversation_read_object, variables),
+                                                conversation_read_object, CONVERSATION_VARIABLES),
     [CHAT_ADD_GENERATION_PROMPT] =
         CONVERSATION_FLAG(struct chat_values, "add_generation_prompt", prompts),
     [CHAT_CONTINUE_FINAL_MESSAGE] =
@@ -206,8 +206,9 @@ static enum status set_prompt(struct dialect_stack *s, const struct contract_rea
   struct chat_values *v = read->values;
   struct conversation *c = &v->conversation;
   if (!generation_field_is_seen(read, CHAT_ADD_GENERATION_PROMPT)) c->prompts = !c->continues;
+  json_t **messages = &c->part[CONVERSATION_MESSAGES].json;
   if (!conversation_parse(c, read->e) &&
-      (!c->messages.json || !chat_messages_make(c->messages.json, read->arena, read->e)))
+      (!*messages || !chat_messages_make(*messages, read->arena, read->e)))
     s->reading.texts = conversation_render(c, s->whole->chat, read);
   conversation_done(c); /* generation takes long */
   dialect_stack_mark(s, STACK_FIELD_TEXT);
