@@ -230,6 +230,8 @@ enum status whole_load(struct model *m, const json_t *definition, const char *di
        whole_numbers_digest(&p, m->digest, &m->digest_name, e) || make_stacks(m->whole, &p, e) ||
        check_unchanged(&p, e)))
     whole_plan_blame(&p, e);
+  if (e->status == STATUS_OK && m->whole->chat && m->whole->chat->why.status)
+    notes_add(&m->notes, "chat template: %s", m->whole->chat->why.detail);
   if (e->status == STATUS_OK &&
       trial_stacks(m->whole->encoder, m->whole->decoder, e) == STATUS_OK &&
       make_parts(m, &p, e) == STATUS_OK)

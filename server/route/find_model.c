@@ -32,9 +32,10 @@ enum status find_model_refuse(enum route route, const struct model *m, struct er
                      "GET /v1/models/{model}",
                      m->name, list);
   return error_set(e, route_refusal(route, m),
-                   "the model %s (%s%s) does not support this path. Available: POST %s, and GET "
+                   "the model %s (%s%s) does not support this path%s. Available: POST %s, and GET "
                    "/v1/models/{model}",
-                   m->name, model_kind_name(m->kind), route_missing(route, m), list);
+                   m->name, model_kind_name(m->kind), route_missing(route, m),
+                   route_remedy(route, m), list);
 }
 
 const struct model *find_model(enum route route, const char *name, const struct registry *all,
@@ -88,8 +89,9 @@ const struct model *find_model_of_body(enum route route, const char *name,
     refuse_name(all, route, e);
     snprintf(e->pointer, sizeof e->pointer, "/model");
   } else if (!route_serves(route, m)) {
-    error_at(e, "/model", "the model %s (%s%s) does not support %s", m->name,
-             model_kind_name(m->kind), route_missing(route, m), route_template(route));
+    error_at(e, "/model", "the model %s (%s%s) does not support %s%s", m->name,
+             model_kind_name(m->kind), route_missing(route, m), route_template(route),
+             route_remedy(route, m));
   }
   return e->status ? NULL : m;
 }

@@ -260,6 +260,12 @@ const char *route_missing(enum route route, const struct model *m) {
                               : " without a language modeling head";
 }
 
+const char *route_remedy(enum route route, const struct model *m) {
+  const struct whole *w = m->whole;
+  if (!needs(route, A_TEMPLATE) || !w || !w->tokenizer || w->chat) return "";
+  return ": set \"chat_template\" in its definition";
+}
+
 void route_list_admin(char *text, size_t size) {
   size_t used = 0, left = 0;
   for (unsigned r = 0; r < ROUTE_COUNT; r++) left += table[r].admin;

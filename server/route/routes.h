@@ -137,6 +137,9 @@ enum status route_refusal(enum route route, const struct model *m);
  * tokenizer"; or "". */
 const char *route_missing(enum route route, const struct model *m);
 
+/* What to do about that part: ": set …", or "". */
+const char *route_remedy(enum route route, const struct model *m);
+
 /* Writes the paths of the admin door: "/healthz, /readyz and /metrics". */
 void route_list_admin(char *text, size_t size);
 

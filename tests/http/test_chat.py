@@ -298,7 +298,7 @@ class Chat(Completing):
                 ({"reasoning_effort": "low"}, "reasoning_effort", "chat_template_kwargs"), ({"beams": 2}, "beams", "/generate"),
                 ({"chat_template": "x"}, "chat_template", "definition"), ({"message": []}, "message", 'messages'), ({"temperature": 3e9}, None, None),
                 ({"tool_choice": "auto\0"}, "tool_choice", "not supported"),
-                ({"model": "mute"}, "model", "without a chat template"), ({"model": "bert"}, "model", "encoder")):
+                ({"model": "mute"}, "model", 'without a chat template) does not support /v1/chat/completions: set "chat_template" in its definition'), ({"model": "bert"}, "model", "encoder")):
             with self.subTest(request=request):
                 answer = self.post(**request)
                 if param is None:

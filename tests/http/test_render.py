@@ -73,7 +73,7 @@ class Render(Case):
     def test_a_model_without_one(self):
         status, problem = self.ask(self.start(self.folder()))
         self.assertEqual(status, 400)
-        self.assertIn("without a chat template", problem["detail"])
+        self.assertIn("without a chat template) does not support this path: set \"chat_template\" in its definition", problem["detail"])
 
     def test_templates_that_fail(self):
         server = self.start(self.folder("{% for m in messages %}\n{{ m.a.b }}{% endfor %}"))
@@ -81,6 +81,15 @@ class Render(Case):
         self.assertEqual((status, problem["detail"]),
                          (400, "chat template: line 2, column 7: 'dict object' has no attribute 'a'"))
         self.assertEqual(self.ask(server, messages=[])[0], 200)
+        broken = "chat template: line 2, column 3: expected"
+        path = self.folder("\n{{}}")
+        self.assertIn(broken, self.start(path).get("/v1/models/m").json["notes"][0])
+        config = os.path.join(path, "config")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"models": {"m": {"transformer": path}}}, file)
+        status, said, error = attend("check", "--config", config)
+        self.assertEqual(status, 0)
+        self.assertIn(broken, said.decode() + error)
         for template, said in (("{% if %}", "line 1, column 7: expected an expression, got '%}'"),
                                ("{{ raise_exception('kein: ü') }}", "line 1, column 19: kein: ü"),
                                ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "too m"),
