@@ -14,17 +14,17 @@
   const offer = () => {
     const place = State.place, model = Models.current(), good = fitting(place);
     const lacks = Boolean(model && place) && !good.includes(model);
-    Dom.id("elsewhere").hidden = !lacks;
+    id("elsewhere").hidden = !lacks;
     if (!lacks) return;
-    Dom.fill(Dom.id("elsewhere"), Dom.el("span", `${model.name} is ${KINDS[kindOf(model)]} and ${DOES[place]}. `,
+    fill(id("elsewhere"), el("span", `${model.name} is ${KINDS[kindOf(model)]} and ${DOES[place]}. `,
       good.length ? "Models that do:" : `No model of this server ${DO[place]}.`),
-    good.map(({ name }) => Dom.button(name, () => State.set({ model: name }))));
+    good.map(({ name }) => button(name, () => State.set({ model: name }))));
   };
   // The request, the only input of a layer, is unfolded where there are two columns.
   let last = null;
   const fit = () => {
     const kind = kindOf(Models.current()), answer = State.answer;
-    if (kind !== last) Dom.id("drawer").open = kind === "layer" && innerWidth > 900;
+    if (kind !== last) id("drawer").open = kind === "layer" && innerWidth > 900;
     last = kind;
     Place.fit(kind, answer && !Ask.isOther() ? answer.kind || "layer" : kind, ...Models.current()?.tasks || []);
     offer();
@@ -48,6 +48,6 @@
   State.on(["models", "model", "answer", "place"], fit);
   State.on(["models", "place"], begin);
   fit();
-  State.on(["asking"], () => Dom.id("answer-side").setAttribute("aria-busy", State.asking));
+  State.on(["asking"], () => id("answer-side").setAttribute("aria-busy", State.asking));
 
 })();

@@ -89,12 +89,12 @@ const Ask = (() => {
     isAwaited = false;
     await null; // the listeners of the state run first: they move what is on the page
     // The link "See the response" is visible on a narrow page, where the answer is below the request.
-    if (scrolls && Dom.id("see").offsetParent) side.scrollIntoView();
+    if (scrolls && id("see").offsetParent) side.scrollIntoView();
   };
 
-  const button = Dom.id("send"), halt = Dom.id("stop");
-  const hint = Dom.id("send-hint"), keys = matchMedia("(hover: none)").matches ? "" : hint.textContent;
-  const side = Dom.id("answer-side"), other = Dom.id("other");
+  const button = id("send"), halt = id("stop");
+  const hint = id("send-hint"), keys = matchMedia("(hover: none)").matches ? "" : hint.textContent;
+  const side = id("answer-side"), other = id("other");
   const differs = (name) => Boolean(State.asked) && State.asked[name] !== State[name];
   const isOld = () => differs("body") || differs("model");
   // The button does nothing while a request is under way; it is not disabled, and keeps the focus.
@@ -119,7 +119,7 @@ const Ask = (() => {
     State.set({ body });
     start();
   };
-  Dom.id("model").addEventListener("change", () => (isAwaited = true));
+  id("model").addEventListener("change", () => (isAwaited = true));
   const unlessAsking = () => State.asking || start();
   button.addEventListener("click", unlessAsking);
   halt.addEventListener("click", stop);

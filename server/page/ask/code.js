@@ -9,8 +9,8 @@
 // needs: dom state key net ask request
 const Code = (() => {
   const LONG = 8000;
-  const part = Dom.id("code-part"), shown = Dom.id("code"), choice = Dom.id("code-language");
-  const told = Dom.id("code-told");
+  const part = id("code-part"), shown = id("code"), choice = id("code-language");
+  const told = id("code-told");
   const isWhole = () => Ask.what() !== "attention";
   const body = () => {
     const own = Ask.sent(State.body), fields = Request.fields(own) || {};
@@ -66,11 +66,11 @@ const Code = (() => {
 
   const WAYS = { curl, Python: python, JavaScript: script, Notebook: notebook };
   const offer = (text, make) => {
-    const note = Dom.el("span.soft.small", { role: "status" });
-    return Dom.el("span", Dom.button(text, () => Dom.copy(make()).then(() => Dom.fill(note, "Copied."), () =>
-      Dom.fill(note, "The browser does not allow it."))), " ", note);
+    const note = el("span.soft.small", { role: "status" });
+    return el("span", button(text, () => Dom.copy(make()).then(() => fill(note, "Copied."), () =>
+      fill(note, "The browser does not allow it."))), " ", note);
   };
-  const button = (make) => offer("Copy code", () => {
+  const copier = (make) => offer("Copy code", () => {
     const [what, body, model = State.asked.model] = make();
     return (choice.value === "Notebook" ? python : WAYS[choice.value])(
       parts(what, (body.tensors && Request.asText(body)) || body, model, Infinity));
@@ -79,7 +79,7 @@ const Code = (() => {
     if (!part.open) return;
     const made = Ask.ready() ? parts() : null;
     shown.textContent = made ? WAYS[choice.value](made) : "There is no request yet.";
-    for (const name of ["code-copy", "code-save"]) Dom.id(name).disabled = !made;
+    for (const name of ["code-copy", "code-save"]) id(name).disabled = !made;
     told.textContent = made && made.text === null ? `It reads ${made.file}: save it first.` : "";
   };
 
@@ -98,12 +98,12 @@ const Code = (() => {
     Dom.save(new Blob([data], { type }), parts().file);
   };
 
-  Dom.fill(choice, Object.keys(WAYS).map((name) => Dom.el("option", name)));
+  fill(choice, Object.keys(WAYS).map((name) => el("option", name)));
   choice.addEventListener("change", show);
-  Dom.id("code-copy").addEventListener("click", copy);
-  Dom.id("code-save").addEventListener("click", save);
+  id("code-copy").addEventListener("click", copy);
+  id("code-save").addEventListener("click", save);
   part.addEventListener("toggle", show);
   State.on(["body", "model"], show, part);
   Key.on(show);
-  return { offer, button, cell: () => notebook(parts()) };
+  return { offer, button: copier, cell: () => notebook(parts()) };
 })();

@@ -67,14 +67,14 @@ const Examples = (() => {
     return put(model, send);
   };
 
-  const choice = Dom.id("example");
+  const choice = id("example");
   const option = (example) => {
     const why = Samples.barred(example, Models.current());
-    return Dom.el("option", { value: example.name, disabled: why !== "" },
+    return el("option", { value: example.name, disabled: why !== "" },
       example.title + (why && ` (${why})`));
   };
   const drawn = () => {
-    const side = Samples.WIDE, canvas = Dom.el("canvas", { width: side, height: side, role: "img",
+    const side = Samples.WIDE, canvas = el("canvas", { width: side, height: side, role: "img",
       "aria-label": "The picture" }), pen = canvas.getContext("2d");
     for (let i = 0; i < side * side; i++) {
       pen.fillStyle = `hsl(0 0% ${100 * Samples.pixel(i % side, Math.floor(i / side))}%)`;
@@ -83,17 +83,17 @@ const Examples = (() => {
     return canvas;
   };
   // "own0" is the newest of the user's own requests; "" is none of these.
-  const owned = (_, i) => Dom.el("option", { value: `own${i}` },
+  const owned = (_, i) => el("option", { value: `own${i}` },
     i ? `your request, ${i} earlier` : "your request");
   const show = () => {
     const body = State.body, own = Own.list();
     if (body !== made) chosen = "";
-    Dom.fill(choice, own.map(owned), Samples.offered(Models.current()).map(option),
-      Dom.el("option", { value: "", disabled: true, hidden: true }, "none of these"));
+    fill(choice, own.map(owned), Samples.offered(Models.current()).map(option),
+      el("option", { value: "", disabled: true, hidden: true }, "none of these"));
     choice.value = chosen || (own.includes(body) ? `own${own.indexOf(body)}` : "");
     choice.disabled = !Models.current();
     const { note, picture } = chosen ? Samples.find(chosen) : {};
-    Dom.fill(Dom.id("example-note"), note, picture && drawn());
+    fill(id("example-note"), note, picture && drawn());
   };
   const chooseOwn = (body) => {
     State.set({ body, labels: Own.labels(body) });
@@ -112,6 +112,6 @@ const Examples = (() => {
     return chosen && !(model.query_size > WIDEST) ? put(model) : null;
   };
   State.on(["models", "model", "place"], fit);
-  State.on(["models", "model", "body"], show, Dom.id("ask-side"));
+  State.on(["models", "model", "body"], show, id("ask-side"));
   return { begin, choose, offered: Samples.offered, labels: Samples.labels };
 })();

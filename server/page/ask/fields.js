@@ -43,8 +43,8 @@ const Fields = (() => {
   ];
   const LONG = 2000, HIDDEN = "… too long to show";
 
-  const part = Dom.id("fields-part"), controls = new Map();
-  const node = (name, suffix) => Dom.id(`field-${name}${suffix}`);
+  const part = id("fields-part"), controls = new Map();
+  const node = (name, suffix) => id(`field-${name}${suffix}`);
   // Without a change of the text, aria-invalid stays: problem.js sets it on a field that the server
   // rejects.
   const complain = (name, text) => {
@@ -71,16 +71,16 @@ const Fields = (() => {
       "aria-describedby": `field-${name}-meaning field-${name}-error`,
       onchange: (event) => commit(name, event.target.value) };
     return typeof kind === "string"
-      ? Dom.el("input", { ...rest, placeholder: "not set", autocomplete: "off" })
-      : Dom.el("select", rest);
+      ? el("input", { ...rest, placeholder: "not set", autocomplete: "off" })
+      : el("select", rest);
   };
   const rowOf = ([name, kind, meaning]) => {
     controls.set(name, control(name, kind));
-    return Dom.el("div", Dom.el("label", { for: `field-${name}`, class: "mono" }, name),
+    return el("div", el("label", { for: `field-${name}`, class: "mono" }, name),
       controls.get(name),
-      Dom.el("p.soft.small", { id: `field-${name}-meaning` },
-        typeof kind === "string" ? Dom.el("code", kind) : null, meaning),
-      Dom.el("p.bad.small", { id: `field-${name}-error`, role: "status" }));
+      el("p.soft.small", { id: `field-${name}-meaning` },
+        typeof kind === "string" ? el("code", kind) : null, meaning),
+      el("p.bad.small", { id: `field-${name}-error`, role: "status" }));
   };
 
   // The value as text on one line. A value that is too long is not shown, but can be removed.
@@ -102,14 +102,14 @@ const Fields = (() => {
     if (typeof kind !== "string") {
       // A value of the request that is none of the choices is added to them.
       const list = kind.some(([value]) => value === text) ? kind : [...kind, [text, text]];
-      Dom.fill(control, list.map(([value, label]) => Dom.el("option", { value }, label)));
+      fill(control, list.map(([value, label]) => el("option", { value }, label)));
     }
     control.value = text;
   };
   const show = () => {
     if (!part.open) return;
     const fields = Request.fields(State.body);
-    Dom.id("fields-note").textContent =
+    id("fields-note").textContent =
       fields ? "" : "The request is not a JSON object: its fields cannot be set here.";
     for (const entry of list) showOne(entry, fields);
   };
@@ -117,11 +117,11 @@ const Fields = (() => {
   const fit = () => {
     const model = Models.current();
     list = Models.isWhole(model) ? ofWhole(model) : LIST;
-    Dom.fill(Dom.id("fields"), list.map(rowOf));
+    fill(id("fields"), list.map(rowOf));
     show();
   };
 
   part.addEventListener("toggle", show);
-  State.on(["body"], show, Dom.id("ask-side"));
-  State.on(["models", "model"], fit, Dom.id("ask-side"));
+  State.on(["body"], show, id("ask-side"));
+  State.on(["models", "model"], fit, id("ask-side"));
 })();

@@ -24,7 +24,7 @@ const Labels = (() => {
 
   const split = (line) => line.split(/\s+/).filter(Boolean);
   const of = (rows, cols = []) => ({ rows: rows.map(split), cols: cols.map(split) });
-  const area = (side) => Dom.id(`labels-${side}`);
+  const area = (side) => id(`labels-${side}`);
   const words = (text) => (text ? text.split("\n").map(split) : []);
   const spelt = (lists) => lists.map((line) => line.join(" ")).join("\n");
   const show = () => {
@@ -41,13 +41,13 @@ const Labels = (() => {
     const sizes = (side) => items.map(({ weights }) => weights[0][side]);
     const told = items.every(({ weights }) => weights && weights[0])
       ? [...wrong("queries", rows, sizes("rows")), ...wrong("keys", cols, sizes("cols"))] : [];
-    Dom.id("labels-note").textContent = told.filter(Boolean).join(" ");
+    id("labels-note").textContent = told.filter(Boolean).join(" ");
   };
 
   for (const side of ["rows", "cols"])
     area(side).addEventListener("input", () =>
       State.set({ labels: { ...State.labels, [side]: words(area(side).value) } }));
-  State.on(["labels"], show, Dom.id("ask-side"));
-  State.on(["labels", "answer", "body"], check, Dom.id("ask-side"));
+  State.on(["labels"], show, id("ask-side"));
+  State.on(["labels", "answer", "body"], check, id("ask-side"));
   return { row, col, now, of, NONE };
 })();

@@ -5,15 +5,15 @@
 // input of the decoder. Words there become token IDs, which the request has.
 // needs: dom state models net ask request
 (() => {
-  const part = Dom.id("line-part"), line = Dom.id("line"), behind = Dom.id("line-targets");
-  const mask = Dom.button("", () => {
+  const part = id("line-part"), line = id("line"), behind = id("line-targets");
+  const mask = button("", () => {
     line.focus();
     line.setRangeText(mask.value, line.selectionStart, line.selectionEnd, "end");
     type();
   });
   mask.className = "plain small";
   line.after(mask);
-  const note = Dom.id("line-note"), title = Dom.id("line-title"), other = Dom.id("line-second");
+  const note = id("line-note"), title = id("line-title"), other = id("line-second");
   const WORDS = /[\s,]+/;
   // A word that is not a number is sent as a string: the server's error names its place.
   const ids = (text) => text.split(WORDS).filter(Boolean)
@@ -89,7 +89,7 @@
     timer = setTimeout(run, PAUSE);
   };
 
-  const fill = (area, value) => {
+  const put = (area, value) => {
     if (area.value !== value && document.activeElement !== area) area.value = value;
   };
   const show = () => {
@@ -99,7 +99,7 @@
     const fields = Request.fields(State.body) || {}, text = isText(fields, model);
     const lines = [spelt(text ? fields.text : fields.tokens, text), spoken.get(keyOf(fields.targets)) ?? spelt(fields.targets, false)];
     title.textContent = text ? "Text" : "Token IDs";
-    Dom.id("line-more").hidden = model.kind === "encoder";
+    id("line-more").hidden = model.kind === "encoder";
     other.textContent = `${model.kind === "seq2seq" ? "Decoder input" : "Targets: the continuation to score"} (${model.tokenizer ? "text or " : ""}token IDs)`;
     const isOther = lines.includes(null) || "embeddings" in fields;
     line.disabled = behind.disabled = isOther;
@@ -107,8 +107,8 @@
     mask.textContent = `Insert ${mask.value}`;
     mask.hidden = isOther || !text || !mask.value || !model.tasks.includes("fill");
     note.textContent = isOther ? "The request has another format: edit its JSON in the API place." : wrong;
-    fill(line, lines[0] || "");
-    fill(behind, lines[1] || "");
+    put(line, lines[0] || "");
+    put(behind, lines[1] || "");
   };
   const press = async (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey) return;
@@ -122,5 +122,5 @@
     area.addEventListener("keydown", press);
     area.addEventListener("blur", show);
   }
-  State.on(["models", "model", "body"], show, Dom.id("ask-side"));
+  State.on(["models", "model", "body"], show, id("ask-side"));
 })();

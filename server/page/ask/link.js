@@ -9,7 +9,7 @@
 // needs: dom own place state models answer ask examples labels request
 const Link = (() => {
   const NAME = "attend", LONGEST = 16000;
-  const told = Dom.el("span.soft.small", { role: "status" });
+  const told = el("span.soft.small", { role: "status" });
 
   // --- untrusted input ---
 
@@ -113,7 +113,7 @@ const Link = (() => {
   };
   // A file and an older link have a tab, which belongs to a place.
   const open = (kept) => {
-    const tab = Dom.id(kept.tab)?.closest("[role=tab]"), { place = "explore" } = tab ? tab.dataset : {};
+    const tab = id(kept.tab)?.closest("[role=tab]"), { place = "explore" } = tab ? tab.dataset : {};
     Place.go(place, tab?.getAttribute("aria-controls"));
     return restore(kept);
   };
@@ -128,23 +128,23 @@ const Link = (() => {
   const copy = async () => {
     const { example, text, tokens, request } = requestOf(State.body, State.labels);
     if ([example, text, tokens, request].every((one) => one === undefined))
-      return Dom.fill(told, "The request is too long for a link: save it as a file.");
+      return fill(told, "The request is too long for a link: save it as a file.");
     const url = location.href.split("#")[0] + Place.link();
     try {
       await Dom.copy(url);
-      Dom.fill(told, "Copied. The part after # is never sent to a server.");
+      fill(told, "Copied. The part after # is never sent to a server.");
     } catch {
-      Dom.fill(told, "The link is in the address bar.");
+      fill(told, "The link is in the address bar.");
     }
   };
   const save = () => {
     const { body, model } = State;
-    if (!body || !("text" in body)) return Dom.fill(told, "A binary request is already a file.");
+    if (!body || !("text" in body)) return fill(told, "A binary request is already a file.");
     const now = { [NAME]: 1, model, text: body.text, labels: State.labels, view: State.view,
       tab: `tab-${State.tab}` };
     Dom.save(new Blob([JSON.stringify(now, null, 1)], { type: "application/json" }),
       `attend-${model}-view.json`.replace(/[^\w.-]/g, "_"));
   };
-  Dom.id("link").append(Dom.button("Copy link", copy), Dom.button("Save view", save), told);
+  id("link").append(button("Copy link", copy), button("Save view", save), told);
   return { of, restore: open };
 })();

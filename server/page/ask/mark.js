@@ -7,7 +7,7 @@
 const Mark = (() => {
   // Two layouts of a longer text take noticeable time.
   const LARGEST = 300000;
-  const area = Dom.id("source");
+  const area = id("source");
   // A textarea ends its lines with \n.
   const lined = (text) => text.replace(/\r\n?/g, "\n");
   const fits = (text) => area.value === lined(text);
@@ -21,9 +21,9 @@ const Mark = (() => {
   };
   const show = (text, begin, end) => {
     if (text.length > LARGEST || !fits(text)) return;
-    const piece = Dom.el("mark", lined(text.slice(begin, end)));
-    back = Dom.el("div", { id: "source-back", "aria-hidden": "true" },
-      Dom.el("div", lined(text.slice(0, begin)), piece, lined(text.slice(end))));
+    const piece = el("mark", lined(text.slice(begin, end)));
+    back = el("div", { id: "source-back", "aria-hidden": "true" },
+      el("div", lined(text.slice(0, begin)), piece, lined(text.slice(end))));
     area.before(back);
     area.scrollTop = piece.offsetTop - area.clientHeight / 2;
     area.scrollLeft = piece.offsetLeft - area.clientWidth / 2;
@@ -32,7 +32,7 @@ const Mark = (() => {
   // A textarea scrolls to its selection when it gets the focus.
   const go = (text, begin, end) => {
     const from = lined(text.slice(0, begin)).length;
-    const drawer = Dom.id("drawer");
+    const drawer = id("drawer");
     drawer.open = true;
     if (drawer.hidden) Place.go("api");
     area.blur();

@@ -8,8 +8,8 @@
     422: "The numbers overflow float32: use smaller ones.",
     504: "Send a smaller request, or try again when the server is less busy.",
   };
-  const box = Dom.id("problem");
-  const line = (...parts) => Dom.el("p.small", parts);
+  const box = id("problem");
+  const line = (...parts) => el("p.small", parts);
 
   let blamed = null, goThere = null;
   const forget = () => {
@@ -34,14 +34,14 @@
     const from = Math.max(0, begin - CONTEXT), to = end + CONTEXT;
     const around = (a, b) => text.slice(a, b).replace(/\s+/g, " ");
     const piece = text.slice(begin, Math.min(end, begin + LONGEST));
-    return Dom.el("pre", from > 0 ? "…" : "", around(from, begin),
-      Dom.el("mark", piece, end > begin + LONGEST ? "…" : ""), around(end, to),
+    return el("pre", from > 0 ? "…" : "", around(from, begin),
+      el("mark", piece, end > begin + LONGEST ? "…" : ""), around(end, to),
       to < text.length ? "…" : "");
   };
   const inText = (text, begin, end) => {
     const where = Json.place(text, begin);
     Mark.show(text, begin, end);
-    goThere = Mark.fits(text) ? Dom.button("Go there", () => Mark.go(text, begin, end)) : null;
+    goThere = Mark.fits(text) ? button("Go there", () => Mark.go(text, begin, end)) : null;
     return [line(begin === text.length ? "At the end: line " : "Line ",
       `${where.line}, column ${where.column}`), excerpt(text, begin, end), goThere];
   };
@@ -70,16 +70,16 @@
   const show = () => {
     const problem = State.problem;
     forget();
-    Dom.id("answer-side").classList.toggle("before", Boolean(problem && problem.body));
-    if (!problem) return Dom.fill(box);
+    id("answer-side").classList.toggle("before", Boolean(problem && problem.body));
+    if (!problem) return fill(box);
     const { title, detail, status, limit, wait } = problem;
-    Dom.fill(box, Dom.el("div.card", Dom.el("h3", title),
-      Dom.el("p", { id: "problem-says" }, detail), where(problem),
-      limit && line("The limit is the setting ", Dom.el("code", limit), "."),
+    fill(box, el("div.card", el("h3", title),
+      el("p", { id: "problem-says" }, detail), where(problem),
+      limit && line("The limit is the setting ", el("code", limit), "."),
       ADVICE[status] && line(ADVICE[status]),
       wait && line(`Try again in about ${wait} s.`),
-      status === 401 ? Dom.button("Enter API key", Key.ask)
-        : [0, 408, 429].includes(status) || status >= 500 ? Dom.button("Try again", again) : null));
+      status === 401 ? button("Enter API key", Key.ask)
+        : [0, 408, 429].includes(status) || status >= 500 ? button("Try again", again) : null));
   };
 
   State.on(["problem"], show);
@@ -88,7 +88,7 @@
     if (text === undefined || !body || text !== body.text) forget();
   });
   Key.on(() => {
-    const { status } = State.problem || {};
+  const { status } = State.problem || {};
     if (status === 401 && Key.has()) again();
   });
 })();

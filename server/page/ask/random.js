@@ -18,20 +18,20 @@ const Random = (() => {
     return { queries: [b, q, m.query_size], ...(keys && { keys: [b, rows, m.key_size] }),
       ...(m.value_size !== m.key_size && { values: [b, rows, m.value_size] }) };
   };
-  const fill = (shape, next) => {
+  const filled = (shape, next) => {
     const data = new Float32Array(Tensor.size(shape));
     for (let i = 0; i < data.length; i++) data[i] = Math.round(400 * next() - 200) / 100;
     return { dtype: "F32", shape, bytes: new Uint8Array(data.buffer) };
   };
   const make = (all, { b, q, k, seed, lengths }) => {
     const next = draw(seed), tensors = {};
-    for (const [name, shape] of Object.entries(all)) tensors[name] = fill(shape, next);
+    for (const [name, shape] of Object.entries(all)) tensors[name] = filled(shape, next);
     const lens = Array.from({ length: b }, () => Math.ceil(next() * (k ?? q)));
     const body = { name: "random input", tensors, fields: { return_attention: true } };
     return Request.change(body, { valid_lens: lengths ? lens : undefined });
   };
 
-  const form = Dom.id("random"), note = Dom.id("random-note");
+  const form = id("random"), note = id("random-note");
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -5,7 +5,7 @@
 // needs: dom format state labels link request
 const Source = (() => {
   const LONG = 2e6, LONGEST = 500e6, READABLE = 20000;
-  const area = Dom.id("source"), whole = Dom.id("source-whole"), note = Dom.id("source-note");
+  const area = id("source"), whole = id("source-whole"), note = id("source-note");
   const isLong = (body) => body && (!("text" in body) || body.text.length > LONG);
 
   // --- files ---
@@ -44,8 +44,8 @@ const Source = (() => {
     }
   };
 
-  const input = Dom.id("source-file");
-  Dom.id("source-open").addEventListener("click", () => input.click());
+  const input = id("source-file");
+  id("source-open").addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
     if (input.files[0]) take(input.files[0]);
     input.value = "";
@@ -89,16 +89,16 @@ const Source = (() => {
   };
   const sumUp = (body) => {
     const isText = "text" in body, size = Request.size(body), { tensors = {}, fields = {} } = body;
-    const line = (...cells) => Dom.el("tr", cells.map((cell) => Dom.el("td", cell)));
-    Dom.fill(whole,
-      Dom.el("p", Dom.el("b", body.name || "The request"),
+    const line = (...cells) => el("tr", cells.map((cell) => el("td", cell)));
+    fill(whole,
+      el("p", el("b", body.name || "The request"),
         ` · ${isText ? "JSON" : "safetensors"} · ${Format.bytes(size)}`),
-      isText ? null : Dom.el("table.mono", Object.entries(tensors)
+      isText ? null : el("table.mono", Object.entries(tensors)
         .map(([name, { dtype, shape }]) => line(name, `${dtype} [${shape.join(", ")}]`)),
       Object.entries(fields).map(([name, value]) => line(name, JSON.stringify(value)))),
-      Dom.el("div.row",
-        isText || size > 4 * READABLE ? null : Dom.button("As JSON", toText),
-        Dom.button("Remove", remove)));
+      el("div.row",
+        isText || size > 4 * READABLE ? null : button("As JSON", toText),
+        button("Remove", remove)));
   };
 
   // --- text ---
@@ -146,11 +146,11 @@ const Source = (() => {
     const body = State.body, long = isLong(body);
     const text = body && "text" in body ? body.text : "";
     note.textContent = "";
-    Dom.id("source-wrap").hidden = long;
+    id("source-wrap").hidden = long;
     whole.hidden = !long;
     if (long) sumUp(body);
     else if (area.value !== text) write(text);
-    Dom.id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
+    id("source-hint").textContent = Request.fields(body) ? "" : doubt(text);
   };
   // A paste over all of the text is another request.
   let anew = false;
@@ -163,8 +163,8 @@ const Source = (() => {
     undone = null;
     State.set({ body: { text: area.value }, ...(anew && { labels: Labels.NONE }) });
   });
-  State.on(["body"], show, Dom.id("ask-side"));
-  State.on(["body", "labels"], keep, Dom.id("ask-side"));
+  State.on(["body"], show, id("ask-side"));
+  State.on(["body", "labels"], keep, id("ask-side"));
   show();
   return { take };
 })();

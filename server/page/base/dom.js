@@ -1,10 +1,11 @@
 // dom: makes and finds elements of the page. Text enters the page as text, never as HTML.
 //
-// Dom.el("p.soft.small", { onclick: f, "aria-live": "polite" }, "text", node, ...): a tag, with classes.
+// Nearly every script uses these, so they have short names:
+// el("p.soft.small", { onclick: f, "aria-live": "polite" }, "text", node, ...): a tag, with classes.
 //   Properties, which may be left out, that begin with "on" are listeners; true sets an attribute, false
-//   and null leave it out. Dom.svg: the same for SVG.
-// Dom.fill(node, ...children) replaces the content of a node. Dom.id(name) is getElementById.
-// Dom.button(text, f). Dom.table(caption, titles, rows): rows are lists of cells, the first of
+//   and null leave it out. svg: the same for SVG.
+// fill(node, ...children) replaces the content of a node. id(name) is getElementById. button(text, f).
+// Dom.table(caption, titles, rows): rows are lists of cells, the first of
 //   which is the row's header.
 // Dom.copy(text) -> a promise: writes the clipboard; it rejects if there is none.
 // Dom.save(blob, name) downloads a file. Dom.show(image, blob) -> a function that frees the blob after
@@ -46,3 +47,4 @@ const Dom = (() => {
   };
   return { el, svg, id, fill, button, table, copy, save, show };
 })();
+const { el, svg, id, fill, button } = Dom;

@@ -29,7 +29,7 @@ const Place = (() => {
   for (const tab of tabs) {
     const view = viewOf(tab);
     tab.setAttribute("aria-controls", view);
-    if (!Dom.id(view)) Dom.id("look").after(Dom.el("div", { id: view, role: "tabpanel", "aria-labelledby": tab.id, hidden: true }));
+    if (!id(view)) id("look").after(el("div", { id: view, role: "tabpanel", "aria-labelledby": tab.id, hidden: true }));
   }
   const has = (words, ...any) => words === undefined || words.split(" ").some((word) => any.includes(word));
 
@@ -49,7 +49,7 @@ const Place = (() => {
     }
     for (const one of tabs) {
       one.setAttribute("aria-selected", one === tab);
-      Dom.id(viewOf(one)).hidden = one !== tab;
+      id(viewOf(one)).hidden = one !== tab;
     }
     for (const one of links) one.ariaCurrent = one.hash === `#${place}` ? "page" : null;
     list.hidden = fitting.length < 2;
@@ -69,7 +69,7 @@ const Place = (() => {
 
   // --- the address ---
 
-  const embedded = new URLSearchParams(location.search).has("embed"), full = Dom.id("full");
+  const embedded = new URLSearchParams(location.search).has("embed"), full = id("full");
   document.body.classList.toggle("embed", embedded);
   full.hidden = !embedded;
   const parts = [];
@@ -128,9 +128,9 @@ const Place = (() => {
   const [how] = performance.getEntriesByType("navigation");
   if (how?.type === "reload" && !embedded && /^#/.test(Own.kept?.address)) history.replaceState(null, "", Own.kept.address);
 
-  const notice = Dom.id("place-notice");
+  const notice = id("place-notice");
   const say = (text) => {
-    Dom.fill(notice, text, text && Dom.button("Close", () => say(""))).hidden = !text;
+    fill(notice, text, text && button("Close", () => say(""))).hidden = !text;
   };
   const doubt = () => say("This link is invalid or was cut off.");
   let readOld = () => false;

@@ -6,7 +6,6 @@
 // Report.failed(problem, again) -> a node that shows the problem, with a button to try again.
 // needs: dom format
 const Report = (() => {
-  const { el, button } = Dom;
   const number = (x, part, text = Format.short(x)) => {
     const bar = el("div.fill");
     bar.style.width = `${Math.min(100, 100 * part || 0)}%`;

@@ -42,12 +42,12 @@ const Rove = (() => {
     });
     tidy(group);
   };
-  const fill = (group, ...children) => {
+  const refill = (group, ...children) => {
     const i = members(group).indexOf(document.activeElement);
-    Dom.fill(group, ...children);
+    fill(group, ...children);
     tidy(group);
     const same = members(group)[i];
     if (same) same.focus({ preventScroll: true });
   };
-  return { in: within, tidy, fill };
+  return { in: within, tidy, fill: refill };
 })();

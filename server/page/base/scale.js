@@ -72,9 +72,9 @@ const Scale = (() => {
   wants.addEventListener("change", theme);
   theme();
   const hue = (i) => `hsl(${(i * 137.5 + 210) % 360} ${State.dark ? "65% 70%" : "62% 38%"})`;
-  const bar = () => Dom.el("span.scale");
+  const bar = () => el("span.scale");
   const cell = (t, text, title) => {
-    const node = Dom.el("span.said", { title }, text);
+    const node = el("span.said", { title }, text);
     Object.assign(node.style, { background: now().css(t), color: now().ink(t) });
     return node;
   };

@@ -3,7 +3,6 @@
 // Terms.of(word, shown = word) -> a node that shows the word, and its tip if it has one.
 // needs: dom
 const Terms = (() => {
-  const { el } = Dom;
   const MEANING = {
     attention: "Each query takes a weighted mean of the values. The weights tell how well the query "
       + "matches each key.",
@@ -38,7 +37,7 @@ const Terms = (() => {
   document.body.append(tip);
 
   const open = ({ currentTarget: button }, text) => {
-    Dom.fill(tip, text);
+    fill(tip, text);
     tip.showPopover();
     const { left, bottom, top } = button.getBoundingClientRect(), high = tip.offsetHeight;
     const below = bottom + high + 8 < innerHeight ? bottom + 4 : top - high - 4;

@@ -6,7 +6,7 @@
 // pointer. sheet.name is the title.
 // needs: dom cursor heatmap shrink
 const Fitted = (() => {
-  const { el } = Dom, { NOWHERE } = Cursor;
+  const { NOWHERE } = Cursor;
   const TALL = 460, RIM = 3, PAGE = 8;
 
   const fit = (sheet, wide, ratio) => {

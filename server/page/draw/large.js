@@ -8,7 +8,6 @@
 // its cells before scrolling, in CSS pixels, and data-block, the side of a cell's block of cells.
 // needs: dom format state cursor fitted heatmap sentence shrink
 const Large = (() => {
-  const { el, id } = Dom;
   const { NOWHERE, clamp, same } = Cursor;
   const readout = el("p", { id: "readout" });
   const canvas = el("canvas");
@@ -180,7 +179,7 @@ const Large = (() => {
     if (!sheet) return;
     // The sentence is the headline, the exact weight a note below it.
     const text = read(), end = text.lastIndexOf(": ") + 1;
-    Dom.fill(readout, end ? el("strong", text.slice(0, end)) : null, text.slice(end));
+    fill(readout, end ? el("strong", text.slice(0, end)) : null, text.slice(end));
     if (place) draw();
   };
 
@@ -197,11 +196,11 @@ const Large = (() => {
     id("large").style.flexBasis = `${Math.min(9999, wide + 4)}px`;
     layout();
   };
-  const button = (text, title, factor) =>
+  const zoomer = (text, title, factor) =>
     el("button", { "aria-label": title, title, onclick: () => zoom(factor) }, text);
   const name = el("h3"), below = el("div", { id: "segments" }, segments.node, partSays);
-  const smaller = button("−", "Zoom out", 1 / 1.5), larger = button("+", "Zoom in", 1.5);
-  const fit = button("Fit", "Fit to the window", null);
+  const smaller = zoomer("−", "Zoom out", 1 / 1.5), larger = zoomer("+", "Zoom in", 1.5);
+  const fit = zoomer("Fit", "Fit to the window", null);
   id("large").append(
     el("div.bar", name, el("div.row", smaller, larger, fit)),
     readout, frame);

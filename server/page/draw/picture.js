@@ -12,7 +12,7 @@
 const Picture = (() => {
   const VECTOR = 40000, SIDE = 800, LARGEST = 48, PRINTED = 44, LEGEND = 160, FOOT = 64;
   const TILE = 64, STEP = 72; // a head among others
-  const PIXELS = 4096, { svg } = Dom;
+  const PIXELS = 4096;
   // SVG's colors have commas.
   const tintOf = (sheet) => {
     const tint = Scale.tint(sheet, true), css = (t) => tint.css(t).replaceAll(" ", ",");
@@ -50,7 +50,7 @@ const Picture = (() => {
     const most = Math.max(sheet.matrix.rows, sheet.matrix.cols);
     const small = Shrink.of(sheet, Math.ceil(most / PIXELS));
     const { matrix: { rows, cols, data } } = small, image = new ImageData(cols, rows);
-    const canvas = Dom.el("canvas", { width: cols, height: rows });
+    const canvas = el("canvas", { width: cols, height: rows });
     const out = new Uint32Array(image.data.buffer), { words, at: t } = tintOf(small);
     for (let at = 0; at < out.length; at++)
       out[at] = weighs(small, at) ? words[Scale.index(t(data[at]))]
@@ -145,7 +145,7 @@ const Picture = (() => {
     const image = new Image(width, height), fine = Math.max(width, height) * FINE > MOST ? 1 : FINE;
     const free = Dom.show(image, file);
     await image.decode();
-    const canvas = Dom.el("canvas", { width: fine * width, height: fine * height });
+    const canvas = el("canvas", { width: fine * width, height: fine * height });
     const context = canvas.getContext("2d");
     context.scale(fine, fine);
     context.drawImage(image, 0, 0, width, height);

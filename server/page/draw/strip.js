@@ -7,9 +7,9 @@
 const Strip = (() => {
   const LONG = 128;
   const largest = (list) => List.far(list) || 1;
-  const of = (list, kind, most = largest(list)) => Dom.el("span", { class: `strip ${kind}` },
+  const of = (list, kind, most = largest(list)) => el("span", { class: `strip ${kind}` },
     list.slice(0, LONG).map((x) => {
-      const cell = Dom.el("i", { class: x < 0 ? "minus" : null });
+      const cell = el("i", { class: x < 0 ? "minus" : null });
       cell.style.opacity = Math.min(1, Math.abs(x) / most);
       return cell;
     }));

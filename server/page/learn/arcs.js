@@ -4,7 +4,6 @@
 // that a user clicks; `hidden` is the index of a masked word, or -1.
 // needs: dom rove
 const Arcs = (() => {
-  const { el, svg, fill } = Dom;
   const DRAWN = 0.012, WRITTEN = 0.03; // the smallest weights that have an arc, and a number
 
   const loop = (x, y, weight) => svg("circle", { cx: x, cy: y - 8, r: 3 + 8 * weight, fill: "none",

@@ -5,7 +5,6 @@
 // query and keys, or null; stands: a node that tells what the word stands for after the layer, or null.
 // needs: dom format list report terms strip
 const Cards = (() => {
-  const { el, fill } = Dom;
   const SHOWN = 4, OFFERED = 2, SOUGHT = 8; // keys that are shown; the taught sizes of named numbers
   const parts = [el("div"), el("div"), el("div")];
   const card = (i, title, words) => el("section.card",

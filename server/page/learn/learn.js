@@ -3,8 +3,7 @@
 //
 // needs: dom list own part place report rove scale state terms models net ask examples request samples whole arcs cards lesson
 (() => {
-  const { el, fill, button } = Dom;
-  const home = Dom.id("learn");
+  const home = id("learn");
 
   // --- what is shown ---
 

@@ -5,7 +5,6 @@
 // chapter that it belongs to; show(isCurrent) brings the view up; mark: a selector of the marked part.
 // needs: dom own place state models ask request whole steps lesson
 const Tour = (() => {
-  const { el, fill, button } = Dom;
   const WIDE = Lesson.sentence.replace("tired", "wide");
   const chapter = (number, name) => `Dive into Deep Learning 11.${number}: ${name}`;
 
@@ -94,7 +93,7 @@ const Tour = (() => {
   document.addEventListener("keydown", ({ key }) => key === "Escape" && step >= 0 && go(-1));
   const begin = button(`Tour: attention in ${STEPS.length} steps`, () => go(0));
   begin.className = "primary";
-  Dom.id("learn-tour").append(begin);
+  id("learn-tour").append(begin);
   State.on(["models"], () => {
     begin.hidden = !Models.all().some((one) => Lesson.of(one));
   });

@@ -10,8 +10,8 @@
 const Key = (() => {
   let key = null, changes = 0, asked = null;
   const listeners = [];
-  const dialog = Dom.id("key-dialog"), field = Dom.id("key-text");
-  const say = (text) => (Dom.id("key-says").textContent = text);
+  const dialog = id("key-dialog"), field = id("key-text");
+  const say = (text) => (id("key-says").textContent = text);
   const has = () => key !== null;
 
   const change = (text) => {
@@ -38,8 +38,8 @@ const Key = (() => {
     field.focus();
   };
   field.addEventListener("keydown", (event) => event.key === "Enter" && take());
-  Dom.id("key-use").addEventListener("click", take);
-  Dom.id("key-leave").addEventListener("click", () => dialog.close());
+  id("key-use").addEventListener("click", take);
+  id("key-leave").addEventListener("click", () => dialog.close());
 
   const ask = () => (asked ||= new Promise(open));
   return {

@@ -43,7 +43,7 @@ const Models = (() => {
     if (!same || model !== State.model) State.set({ models, model });
   };
 
-  const choice = Dom.id("model");
+  const choice = id("model");
   const FACTS = ("score weighting projection hidden query_size key_size value_size output_size "
     + "heads kv_heads bias causal kind family layers width feed_forward vocabulary positions pool compute "
     + "weights parameters sha256 digest source").split(" ");
@@ -60,22 +60,22 @@ const Models = (() => {
     const m = current();
     const names = (State.models || []).filter((one) => hasText(one) || State.place !== "learn")
       .map((one) => one.name);
-    Dom.fill(choice, names.map((name) => Dom.el("option", name)));
+    fill(choice, names.map((name) => el("option", name)));
     choice.value = m ? m.name : "";
     choice.disabled = !m;
   };
   const tell = () => {
     const m = current();
-    Dom.id("model-summary").textContent = m ? summary(m)
+    id("model-summary").textContent = m ? summary(m)
       : State.models ? "The server has no model."
         : State.problem ? "The models could not be loaded." : "Loading the models …";
     const facts = m ? FACTS.filter((name) => name in m) : [];
-    Dom.fill(Dom.id("model-facts"), facts.map((name) => Dom.el("div", { title: m[name] },
-      Dom.el("dt", Terms.of(name)), Dom.el("dd", said(name, m[name])))));
+    fill(id("model-facts"), facts.map((name) => el("div", { title: m[name] },
+      el("dt", Terms.of(name)), el("dd", said(name, m[name])))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "place"], show);
-  State.on(["models", "model", "problem"], tell, Dom.id("ask-side"));
+  State.on(["models", "model", "problem"], tell, id("ask-side"));
   // The list is loaded again after a rejected request, because a reload of the server may have changed
   // it. A list that could not be loaded is loaded when the problem is gone: after a key or a success.
   State.on(["problem"], () => {

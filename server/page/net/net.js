@@ -81,7 +81,7 @@ const Net = (() => {
 
   // --- a server that is away ---
   const FIRST = 1000, LONGEST = 5000;
-  const notice = Dom.id("notice");
+  const notice = id("notice");
   const listeners = [];
   let coming = null, waiting = 0, how = "";
 

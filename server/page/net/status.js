@@ -5,7 +5,7 @@
   // A server without metrics is asked for them again after LONG_PAUSE.
   const PAUSE = 2000, LONG_PAUSE = 60000, WINDOW = 60000;
   const SHOWN = /^(attend_(http_request.*"POST"|models_loaded|queue)|process_resident)/; // hundreds of lines are not
-  const body = Dom.id("status-body"), light = Dom.id("ready");
+  const body = id("status-body"), light = id("ready");
   let readings = []; // of the last minute, and the one before
 
   const read = (text) => {
@@ -32,14 +32,14 @@
       ["p50", time(0.5)], ["p99", time(0.99), `last ${Math.round(seconds)} s`],
       ["Queue", now.queue, now.limit], ["Memory", now.memory]];
   };
-  const cell = ([name, value, more]) => Dom.el("div", Dom.el("dt", name),
-    Dom.el("dd", { id: `status-${name.toLowerCase()}` }, value || "–",
-      value && more && Dom.el("span.soft", ` ${more}`)));
+  const cell = ([name, value, more]) => el("div", el("dt", name),
+    el("dd", { id: `status-${name.toLowerCase()}` }, value || "–",
+      value && more && el("span.soft", ` ${more}`)));
 
   let needsKey = false;
   const showKey = () => {
-    Dom.id("key-forget").hidden = !Key.has();
-    Dom.id("key-give").hidden = Key.has() || !needsKey;
+    id("key-forget").hidden = !Key.has();
+    id("key-give").hidden = Key.has() || !needsKey;
   };
   const show = (reply) => {
     needsKey = reply.status === 401;
@@ -49,7 +49,7 @@
     // Counts that have become smaller mean that the server was restarted.
     readings = now ? [...(last && last.total <= now.total ? readings : []), now] : [];
     while (readings.length > 2 && now.at - readings[1].at >= WINDOW) readings.shift();
-    Dom.fill(body, now ? Dom.el("dl", figures(now, readings[0]).map(cell))
+    fill(body, now ? el("dl", figures(now, readings[0]).map(cell))
       : needsKey ? "Metrics require an API key" : "Metrics are not available");
   };
   const say = (isReady) => {
@@ -71,8 +71,8 @@
     }
   };
 
-  Dom.id("key-give").addEventListener("click", Key.ask);
-  Dom.id("key-forget").addEventListener("click", Key.forget);
+  id("key-give").addEventListener("click", Key.ask);
+  id("key-forget").addEventListener("click", Key.forget);
   Key.on(showKey);
   if (!Place.embedded) watch();
 })();

@@ -8,7 +8,7 @@
 // more token texts are known.
 // needs: dom list part report scale state tensor visible cursor fitted picture sentence save
 const Alignment = (() => {
-  const { el, fill } = Dom, ALL = "all layers";
+  const ALL = "all layers";
   const words = el("p", { "aria-live": "polite" });
   const layer = el("select", { onchange: () => draw() });
   const save = Save.row(() => "alignment", { svg: () => Picture.svg({ ...map.sheet, title: `${map.sheet.name}, ${map.sheet.title}` }),

@@ -10,7 +10,6 @@
 // Beams.figure(nodes, spelt) -> an SVG element of it; Beams.table(nodes, spelt): its rows, to be saved.
 // needs: dom format rove picture
 const Beams = (() => {
-  const { el, svg } = Dom;
   const WIDE = 112, TALL = 36, NODE = 94;
 
   const tree = ({ search, sequences }) => {
@@ -41,7 +40,7 @@ const Beams = (() => {
     return svg("path", { d: `M${a} ${from}C${middle} ${from} ${middle} ${to} ${b} ${to}`,
       class: node.best ? "best" : null });
   };
-  const button = (node, { spelt, choose }) => {
+  const way = (node, { spelt, choose }) => {
     const { token, log_probability: log, sum, done, score, step } = node;
     const likely = Format.percent(Math.exp(log)), text = scored(node);
     const title = `Step ${step + 1}: “${spelt(token)}”, ${likely}; `
@@ -72,7 +71,7 @@ const Beams = (() => {
   const draw = (place, nodes, how) => {
     const width = most(nodes, left) + WIDE, height = most(nodes, top) + TALL, from = place.scrollLeft;
     const box = el("div.tree", svg("svg", { width, height, "aria-hidden": true },
-      nodes.filter(({ parent }) => parent).map(edge)), nodes.map((node) => button(node, how)));
+      nodes.filter(({ parent }) => parent).map(edge)), nodes.map((node) => way(node, how)));
     box.style.height = `${height}px`;
     Rove.fill(place, box);
     place.scrollLeft = from;

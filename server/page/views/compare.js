@@ -5,10 +5,9 @@
 // of a whole model uses thumbnails.
 // needs: dom format list part report rove scale state models net answer labels whole cursor fitted picture sentence look save
 (() => {
-  const { el, fill, button } = Dom;
   const MOST = 12, LEAST = 0.0005; // the longest list of heads; a smaller share counts as unmoved
   const EXACT = 64; // up to this many tokens a thumbnail has one pixel for each weight
-  const panel = Dom.id("compare");
+  const panel = id("compare");
   const words = el("p", { "aria-live": "polite" }), readout = el("p", { id: "compare-says" });
   const list = el("div.row", { role: "group", "aria-label": "Heads by what has moved" });
   // { answer, asked, model, words(item, part), part, found }: `found` is the promise of the pinned

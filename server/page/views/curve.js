@@ -6,7 +6,6 @@
 // measurement stops when goesOn() is false or a newer call uses the same place.
 // needs: dom format report picture save
 const Curve = (() => {
-  const { el, fill, svg } = Dom;
   const STEPS = 32, WIDE = 480, TALL = 140, EDGE = 44, FOOT = TALL - 20;
 
   const draw = (points) => {

@@ -4,7 +4,6 @@
 // Divergence.show(matrix) -> nodes. Arrow keys move from cell to cell.
 // needs: dom format rove scale
 const Divergence = (() => {
-  const { el, fill } = Dom;
   const WORDY = 16, MOST = 128;
 
   const place = (node) => [node.parentNode.rowIndex - 1, node.cellIndex - 1];

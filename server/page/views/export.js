@@ -4,7 +4,7 @@
 // shown, in all layers, whose exact weights are requested one after another.
 // needs: dom list part state models answer code labels visible whole picture look save
 (() => {
-  const place = Dom.id("save");
+  const place = id("save");
   const titled = (sheet) =>
     ({ ...sheet, title: `${State.asked.model}, item ${State.view.item}, ${sheet.title}` });
   const faceName = () => {
@@ -56,11 +56,11 @@
     return Picture.heads(`${State.asked.model}, item ${item}, all heads`, faces.map((one) =>
       ({ ...one, high: high(one) })), State.view.range === "shared");
   };
-  Dom.fill(place, Save.row(faceName, { svg: () => Picture.svg(titled(Look.sheet())), csv: () => {
+  fill(place, Save.row(faceName, { svg: () => Picture.svg(titled(Look.sheet())), csv: () => {
     const sheet = Look.sheet();
     return { rows: wide(sheet), cells: sheet.rows.length * (sheet.cols.length + 2) };
   } }), Save.row(() => "all", { svg: figure, csv: all }, "all heads"), Code.offer("Copy notebook cell", Code.cell));
   State.on(["answer", "labels", "view"], () => {
     place.hidden = !Look.sheet();
-  }, Dom.id("look"));
+  }, id("look"));
 })();

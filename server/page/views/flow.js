@@ -5,9 +5,8 @@
 // The token is State.view.row, or the last one if that is -1. Each row of the table is one layer.
 // needs: dom format list part report scale state terms code whole picture save
 const Flow = (() => {
-  const { el, fill } = Dom;
   const LONGEST = 64;
-  const panel = Dom.id("flow"), table = el("div.wide", { tabindex: 0, role: "region",
+  const panel = id("flow"), table = el("div.wide", { tabindex: 0, role: "region",
     "aria-label": "Rollout, layer by layer" });
   const residual = el("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const place = el("select", { onchange: () => State.show({ row: Number(place.value) }) });

@@ -7,9 +7,8 @@
 // the most likely token after each layer.
 // needs: dom format report rove scale state tensor models net ask code labels request picture alignment beams save
 (() => {
-  const { el, fill, button } = Dom;
   const TOP = 5;
-  const panel = Dom.id("generation");
+  const panel = id("generation");
   const input = (value, more) => el("input", { type: "number", value, ...more });
   const most = input(20, { min: 1 }), heat = input(0, { min: 0, step: 0.1 });
   const isSearch = () => Number(ways.value) > 1; // without sampling

@@ -5,8 +5,7 @@
 // proportion to the multiply-adds of each part.
 // needs: dom format list report state models net request whole
 (() => {
-  const { el, fill } = Dom;
-  const panel = Dom.id("graph"), kept = new Map(); // the parts of models, by name and digest
+  const panel = id("graph"), kept = new Map(); // the parts of models, by name and digest
   const words = el("p.small.soft"), sides = el("div.sides");
 
   // --- the multiply-adds of each part for the answer ---
@@ -37,7 +36,7 @@
 
   const open = (name) => {
     Whole.show(name, State.view.head);
-    Dom.id("tab-look").click();
+    id("tab-look").click();
   };
 
   const box = (piece, answer, all, ms) => {

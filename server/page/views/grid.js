@@ -6,7 +6,6 @@
 // behavior (behavior.js) sorts by its score and shows the first head; a table names the behaviors of heads.
 // needs: dom format part report rove state whole heatmap slices behavior look
 (() => {
-  const { el, fill, id } = Dom;
   const ENOUGH = 0.5; // the score of a head that has a behavior
   const KINDS = { "encoder.self": "encoder", "decoder.self": "decoder", "decoder.cross": "cross" };
   const kindOf = (name) => KINDS[name.replace(/\.\d+/, "")];
@@ -70,7 +69,7 @@
     .map(([of, { score, queries }]) => ({ ...Behavior.NAMES[of], score, queries }));
   const tell = (heads) => {
     const rows = heads.flatMap((one) => behaviors(one).map(({ title, means, score, queries }) => [
-      Dom.button(Part.head(one.name, one.head), () => Whole.show(one.name, one.head)),
+      button(Part.head(one.name, one.head), () => Whole.show(one.name, one.head)),
       el("span", { title: means }, title), Format.weight(score), queries]));
     fill(does, el("summary", "What each head does"), known() && (rows.length
       ? Dom.table(`Heads with at least half of their weight on what a behavior names, of ${heads.length}`,

@@ -2,7 +2,6 @@
 // disable heads. It sends a request when it is opened, once for each answer and choice of gradients.
 // needs: dom format report rove state terms code request whole divergence measures prune save
 (() => {
-  const { el, fill } = Dom;
   // Name; meaning; the value of a full bar, if that is not the maximum of the heads.
   const MEASURES = [
     ["confidence", "mean of each query's largest weight", 1],
@@ -13,7 +12,7 @@
     ["delta", "output change without it (ablation)"],
     ["michel", "gradient-based importance (Michel)"],
   ];
-  const panel = Dom.id("heads");
+  const panel = id("heads");
   let shown, asking, found;
 
   const choice = (name, onchange, texts) => {

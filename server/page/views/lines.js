@@ -10,16 +10,16 @@
 (() => {
   const MOST = 4000, MOST_OF_ALL = 400, FEW = 64, STEP = 22, TALL = 3000;
   const NOTHING = { row: -1, col: -1 };
-  const panel = Dom.id("lines"), text = Dom.el("p", { "aria-live": "polite", id: "lines-text" });
-  const canvas = Dom.el("canvas", { role: "img", "aria-labelledby": "lines-text" });
-  const scroller = Dom.el("div", { tabindex: 0, role: "group",
+  const panel = id("lines"), text = el("p", { "aria-live": "polite", id: "lines-text" });
+  const canvas = el("canvas", { role: "img", "aria-labelledby": "lines-text" });
+  const scroller = el("div", { tabindex: 0, role: "group",
     "aria-label": "Head view; the arrow keys choose a query" }, canvas);
-  const head = Dom.el("select", { onchange: () =>
+  const head = el("select", { onchange: () =>
     State.show({ head: head.value === "mean" ? "mean" : Number(head.value) }) });
-  const query = Dom.el("select", { onchange: () => State.show({ row: Number(query.value) }) });
-  const also = Dom.el("div", { id: "lines-also", role: "group", "aria-label": "Other heads to show" });
-  const tools = Dom.el("div.bar", Dom.el("label", "Head", head),
-    Dom.el("label", "Query", query), also);
+  const query = el("select", { onchange: () => State.show({ row: Number(query.value) }) });
+  const also = el("div", { id: "lines-also", role: "group", "aria-label": "Other heads to show" });
+  const tools = el("div.bar", el("label", "Head", head),
+    el("label", "Query", query), also);
   const beside = new Set();
   let made = null, off = null, hover = NOTHING, height = 0;
 
@@ -111,7 +111,7 @@
   const figure = () => {
     const sheet = Look.sheet(), { row } = State.view, WIDE = 760, TOP = 44, EDGE = 160;
     if (!sheet) return null;
-    const { rows, cols, high, title } = sheet, { svg } = Dom, at = { row, col: -1 };
+    const { rows, cols, high, title } = sheet, at = { row, col: -1 };
     const word = (names, x, anchor) => names.map((name, i) => svg("text", { x, y: TOP + y(i, names.length) + 4,
       "text-anchor": anchor }, Heatmap.brief(name)[0]));
     const every = (names, nodes) => nodes.filter((_, i) => i % Math.ceil(14 * names.length / height) === 0);
@@ -136,8 +136,8 @@
       }
   }
   const options = (select, list, value) => {
-    Dom.fill(select, list.map(([name, label]) =>
-      Dom.el("option", { value: name }, label.slice(0, 60))));
+    fill(select, list.map(([name, label]) =>
+      el("option", { value: name }, label.slice(0, 60))));
     select.value = value;
   };
   const make = (sheet) => {
@@ -151,9 +151,9 @@
     height = Math.max(160, Math.min(TALL, STEP * Math.max(sheet.rows.length, sheet.cols.length)));
     const faces = Answer.faces(answer, view.item).filter((face) => face.head !== "mean");
     also.hidden = faces.length < 2;
-    Dom.fill(also, faces.map((face) => {
+    fill(also, faces.map((face) => {
       const isShown = face.head === Answer.face(answer, view).head;
-      const box = Dom.el("button", { disabled: isShown, "aria-label": face.label,
+      const box = el("button", { disabled: isShown, "aria-label": face.label,
         title: isShown ? `${face.label} is shown` : `Also show ${face.label}`,
         "aria-pressed": String(isShown || beside.has(face.head)), onclick: () => toggle(face.head, box) },
       String(face.head));
@@ -174,11 +174,11 @@
     tools.hidden = scroller.hidden = save.hidden = !sheet;
     if (sheet && (sheet !== made || off !== State.off)) make(sheet);
     made = sheet;
-    if (!sheet) return Dom.fill(text, "There are no weights to draw.");
+    if (!sheet) return fill(text, "There are no weights to draw.");
     query.value = row;
     const at = hover === NOTHING ? { row, col: -1 } : hover;
     const all = layers(sheet).map((one) => ({ ...one, lines: pick(one.matrix, at) }));
-    Dom.fill(text, say(sheet, at, all[0].lines));
+    fill(text, say(sheet, at, all[0].lines));
     paint(sheet, at, all);
   };
 

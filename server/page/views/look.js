@@ -5,7 +5,6 @@
 // for the answer that is shown. Look.range() -> a function of a face: the weight at the end of its colors.
 // needs: dom format part rove scale state tensor terms models answer labels request visible heatmap large slices
 const Look = (() => {
-  const { el, fill, id } = Dom;
   const kept = new WeakMap();
   const now = () => ({ answer: State.answer, asked: State.asked });
   const fields = ({ answer: { whole, part, sees }, asked } = now()) => (whole

@@ -6,7 +6,6 @@
 // The disabled heads are in State.off, for the other views.
 // needs: dom format report state terms ask curve measures
 const Prune = (() => {
-  const { el, fill, button } = Dom;
   let found, own, boxes, last;
   const off = new Set();
 
@@ -38,7 +37,7 @@ const Prune = (() => {
   const masked = (heads) => own.map((x, i) => (heads.includes(i) ? 0 : x));
   const change = async () => {
     const mine = (last = {}), answer = State.answer, head_mask = masked([...off]);
-    const goesOn = () => mine === last && answer === State.answer && !Dom.id("heads").hidden;
+    const goesOn = () => mine === last && answer === State.answer && !id("heads").hidden;
     if (!off.size) return fill(report, el("p.soft", "Disable heads in the table to see "
       + "how the output and the compute time change."));
     const loss = await Measures.lose(head_mask);
@@ -73,7 +72,7 @@ const Prune = (() => {
     const { ranking } = found, answer = State.answer;
     Curve.follow(along, "Output change", ranking.map((i) => `head ${i}`),
       (n) => Measures.lose(masked(ranking.slice(0, n))),
-      () => answer === State.answer && !Dom.id("heads").hidden);
+      () => answer === State.answer && !id("heads").hidden);
   });
   const taken = button("Copy to request", () => Ask.change({ head_mask: masked([...off]) }));
   const mark = () => {

@@ -2,8 +2,8 @@
 // first of its outputs as exact numbers. All of it can be downloaded.
 // needs: dom format list state tensor answer labels
 (() => {
-  const CUT = 200000, SIDE = 8, { el } = Dom;
-  const panel = Dom.id("raw");
+  const CUT = 200000, SIDE = 8;
+  const panel = id("raw");
   let made = [];
 
   const about = (answer) => {
@@ -11,7 +11,7 @@
     const parts = [status, type, Format.bytes(bytes), id && `request ${id}`].filter(Boolean);
     const name = `outputs.${type === "application/json" ? "json" : "safetensors"}`;
     return el("div.bar", el("span.soft", parts.join(" · ")),
-      Dom.button("Download", () => Dom.save(new Blob([buffer], { type }), name)));
+      button("Download", () => Dom.save(new Blob([buffer], { type }), name)));
   };
   const WORDS = { decode: "read", queue: "wait", encode: "write" };
   // The times of the stages, from Server-Timing: reading the request, waiting, computing, writing.
@@ -37,9 +37,9 @@
     const pre = region("pre", "Response body", text.slice(0, end));
     const all = () => {
       more.remove();
-      Dom.fill(pre, text).focus();
+      fill(pre, text).focus();
     };
-    const more = Dom.button(`Show all ${Format.count(text.length)} characters`, all);
+    const more = button(`Show all ${Format.count(text.length)} characters`, all);
     return [pre, end < text.length ? more : null];
   };
   const table = (caption, titles, rows) => region("div", caption, Dom.table(caption, titles, rows));
@@ -71,7 +71,7 @@
   };
   const draw = () => {
     const now = [State.answer, State.view.item, Labels.now()];
-    if (now.some((x, i) => x !== made[i])) Dom.fill(panel, parts(...now));
+    if (now.some((x, i) => x !== made[i])) fill(panel, parts(...now));
     made = now;
   };
   State.on(["answer", "labels", "body", "view"], draw, panel);

@@ -5,8 +5,8 @@
 // not a distribution and have no entropy.
 // needs: dom format list rove state terms answer look
 (() => {
-  const FIRST = 50, { el } = Dom;
-  const place = Dom.id("rows");
+  const FIRST = 50;
+  const place = id("rows");
   let made = null;
 
   const word = (tag, text) => el(`${tag}.word.plain`, { title: text }, text);
@@ -42,12 +42,12 @@
       place.querySelectorAll("tbody button")[limit].focus();
     };
     Rove.in(table.tBodies[0], "button");
-    Dom.fill(place, table, all > limit ? Dom.button(`Show ${next} of ${all} queries`, more) : null);
+    fill(place, table, all > limit ? button(`Show ${next} of ${all} queries`, more) : null);
   };
 
   const draw = () => {
     const sheet = Look.sheet();
-    if (!sheet) Dom.fill(place);
+    if (!sheet) fill(place);
     else if (sheet !== made) make(sheet, FIRST);
     made = sheet;
     for (const on of place.querySelectorAll(".on")) on.classList.remove("on");

@@ -12,8 +12,6 @@
 // needs: dom format state picture
 const Save = (() => {
   const END = `${Format.CR}\n`, SLICE = 30, PART = 1e6, self = { most: 64e6 };
-  const { el } = Dom;
-
   const keep = (parts, type, what) => Dom.save(new Blob(parts, { type }),
     `attend-${State.asked.model}-${what}`.replace(/[^\w.-]/g, "_").slice(-100));
   const quoted = (word) =>
@@ -49,8 +47,8 @@ const Save = (() => {
   const titles = (words) => words.map((word, i) => (word === String(i) ? word : `${i} ${word}`));
 
   const row = (what, { svg, csv }, of = "") => {
-    const note = el("span.soft.small", { role: "status" }), say = (text) => Dom.fill(note, text);
-    const button = (kind, make, use) => make && Dom.button(of ? `${kind} of ${of}` : kind, async () => {
+    const note = el("span.soft.small", { role: "status" }), say = (text) => fill(note, text);
+    const saver = (kind, make, use) => make && button(of ? `${kind} of ${of}` : kind, async () => {
       say("");
       try {
         const made = await make();
@@ -61,9 +59,9 @@ const Save = (() => {
       }
     });
     return el("div.row", { role: "group", "aria-label": `Save ${of || "view"} as` }, "Save as",
-      button("PNG", svg, async (drawn, name) => keep([await Picture.png(drawn)], "image/png", name)),
-      button("SVG", svg, (drawn, name) => keep([Picture.text(drawn)], "image/svg+xml", name)),
-      button("CSV", csv, (table, name) => write(table, name, say)), note);
+      saver("PNG", svg, async (drawn, name) => keep([await Picture.png(drawn)], "image/png", name)),
+      saver("SVG", svg, (drawn, name) => keep([Picture.text(drawn)], "image/svg+xml", name)),
+      saver("CSV", csv, (table, name) => write(table, name, say)), note);
   };
   return Object.assign(self, { row, cells, titles, COLUMNS });
 })();

@@ -8,9 +8,8 @@
 // its upper half colored for a positive number, its lower half for a negative one.
 // needs: dom format list report rove state terms models net answer code request whole picture sentence strip look save
 const Steps = (() => {
-  const { el, fill, button } = Dom;
   const FEW = 12, SOME = 6; // how many keys and numbers of a vector are shown at first
-  const panel = Dom.id("steps");
+  const panel = id("steps");
   const NAMES = ["Query", "Products", "Scores", "Weights", "Values", "Context"];
   let shown = "", trace = null, step = 0, all = false, asking = null;
   const changed = new Map(); // key -> another score, or null: masked

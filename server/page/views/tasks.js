@@ -6,8 +6,8 @@
 // read(found, words, text) -> { csv, nodes }; found: the item's part of the response; words: its tokens.
 // needs: dom format list report scale state models net request whole save
 (() => {
-  const { el, fill } = Dom, BARS = 30, ANSWERS = 5;
-  const panel = Dom.id("tasks");
+  const BARS = 30, ANSWERS = 5;
+  const panel = id("tasks");
   let shown = null; // { thumbs, labels, parts: [{ row, place, said }] }
 
   // The text with its spans marked, which are in their order: { start, end, title, label, kind }.

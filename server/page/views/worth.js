@@ -6,9 +6,8 @@
 // Disabled heads are in State.off, as "ATTENTION HEAD", and the losses in State.losses, for the grid.
 // needs: dom format list part report rove scale state models net ask code request whole curve save
 (() => {
-  const { el, fill, button } = Dom;
   const TOKENS = 16;
-  const panel = Dom.id("worth"), words = el("p.small.soft", { "aria-live": "polite" });
+  const panel = id("worth"), words = el("p.small.soft", { "aria-live": "polite" });
   const grid = el("div.wide"), report = el("div", { "aria-live": "polite" });
   const along = el("div.wide.along", { "aria-live": "polite" });
   const off = new Set();
