@@ -308,9 +308,9 @@ class Packing(Case):
     def test_all_becomes_one(self):
         parts = {"index_html": self.INDEX, "a_css": "/* a: x */\n\np {\n  top: 0; /* y */\n}\n",
                  "b_css": "q { left: 1px }", "b_js": "// b: x\n\nconst B = f();\n  // why\n\t  B(B); // and\n",
-                 "a_js": "const A = 'a&/*';"}
+                 "a_js": "const A = 'a&/*; const c = 1';"}
         expected = (r"""<!doctype html><style>p{top:0}q{left:1px}\s*</style>\s*<title>t</title><p>text</p>"""
-                    r"""<script>"use strict";const B=f\(\);B\(B\);\s*const A="a&/\*";\s*</script>\s*""")
+                    r"""<script>"use strict";let B=f\(\);B\(B\);\s*let A="a&/\*; const c = 1";\s*</script>\s*""")
         status, out, err = self.pack(**parts)
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, rf"\A{expected}\Z")
