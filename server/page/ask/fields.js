@@ -102,7 +102,7 @@ const Fields = (() => {
     if (typeof kind !== "string") {
       // A value of the request that is none of the choices is added to them.
       const list = kind.some(([value]) => value === text) ? kind : [...kind, [text, text]];
-      fill(control, list.map(([value, label]) => el("option", { value }, label)));
+      return Dom.options(control, list, text);
     }
     control.value = text;
   };

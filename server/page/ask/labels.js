@@ -3,7 +3,7 @@
 // Labels.row(item, i), Labels.col(item, j) -> text, for the answer that is shown. Keys without words
 // have those of the queries, if the request has no keys of its own. Words belong to a request: code
 // that sets State.body to another request sets State.labels, too. They are never sent.
-// Labels.now(): the words that are shown, as in State.labels. Labels.NONE. Labels.of(rows, cols): the
+// Labels.named(item, { rows, cols }) -> lists of as many. Labels.now(): the words that are shown, as in State.labels. Labels.NONE. Labels.of(rows, cols): the
 // labels of lists of words separated by blanks, one for each item.
 // needs: dom state request
 const Labels = (() => {
@@ -49,5 +49,7 @@ const Labels = (() => {
       State.set({ labels: { ...State.labels, [side]: words(area(side).value) } }));
   State.on(["labels"], show, id("ask-side"));
   State.on(["labels", "answer", "body"], check, id("ask-side"));
-  return { row, col, now, of, NONE };
+  const named = (item, { rows, cols }) => ({ rows: Array.from({ length: rows }, (_, i) => row(item, i)),
+    cols: Array.from({ length: cols }, (_, j) => col(item, j)) });
+  return { row, col, named, now, of, NONE };
 })();

@@ -13,19 +13,16 @@ const Link = (() => {
 
   // --- untrusted input ---
 
-  const list = (value) => Array.isArray(value) && value.every((line) => Array.isArray(line)
-    && line.every((word) => typeof word === "string"));
   const number = (value, low) => (Number.isSafeInteger(value) && value >= low ? value : low);
   const viewOf = ({ item, part, head, row, col, range, strong }) => ({ item: number(item, 0),
     part: typeof part === "string" ? part : null, head: head === "mean" ? head : number(head, 0),
     row: number(row, -1), col: number(col, -1), range: range === "head" ? range : "shared",
     strong: typeof strong === "boolean" ? strong : null });
-  const labelsOf = ({ rows, cols } = {}) => (list(rows) && list(cols) ? { rows, cols } : Labels.NONE);
   const of = (value) => {
     if (!value || value[NAME] !== 1 || typeof value.model !== "string" || typeof value.text !== "string")
       return null;
     return { model: value.model, text: value.text, tab: String(value.tab).replace(/[^\w-]/g, ""),
-      view: viewOf(value.view || {}), labels: labelsOf(value.labels || {}) };
+      view: viewOf(value.view || {}), labels: Own.sound(value.labels || {}) };
   };
   const coded = (value) => btoa(String.fromCodePoint(...new TextEncoder().encode(JSON.stringify(value))))
     .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -64,7 +61,7 @@ const Link = (() => {
     if (tokens !== null && /^(\d+( \d+)*)?$/.test(tokens)) return { text: Request.layout({ tokens: tokens.split(" ").filter(Boolean).map(Number) }) };
     const request = decoded(params.get("request") || "");
     return request && typeof request.text === "string"
-      ? { text: request.text, labels: labelsOf(request.labels || {}) } : {};
+      ? { text: request.text, labels: Own.sound(request.labels || {}) } : {};
   };
   const read = (params) => {
     const get = (name) => params.get(name) || undefined;
@@ -143,7 +140,7 @@ const Link = (() => {
     const now = { [NAME]: 1, model, text: body.text, labels: State.labels, view: State.view,
       tab: `tab-${State.tab}` };
     Dom.save(new Blob([JSON.stringify(now, null, 1)], { type: "application/json" }),
-      `attend-${model}-view.json`.replace(/[^\w.-]/g, "_"));
+      `attend-${model}-view.json`);
   };
   id("link").append(button("Copy link", copy), button("Save view", save), told);
   return { of, restore: open };

@@ -6,7 +6,7 @@
 //   and null leave it out. svg: the same for SVG.
 // fill(node, ...children) replaces the content of a node. id(name) is getElementById. button(text, f).
 // Dom.table(caption, titles, rows): rows are lists of cells, the first of
-//   which is the row's header.
+//   which is the row's header. Dom.options(select, list, value): the options, [value, text], and the chosen one.
 // Dom.copy(text) -> a promise: writes the clipboard; it rejects if there is none.
 // Dom.save(blob, name) downloads a file. Dom.show(image, blob) -> a function that frees the blob after
 //   the image has been drawn.
@@ -35,9 +35,13 @@ const Dom = (() => {
     el("thead", el("tr", titles.map((title) => el("th", { scope: "col" }, title)))),
     el("tbody", rows.map(([head, ...rest]) => el("tr", el("th", { scope: "row" }, head),
       rest.map((cell) => el("td", cell))))));
+  const options = (select, list, value = select.value) => {
+    fill(select, list.map(([value, text = value]) => el("option", { value }, text)));
+    select.value = value;
+  };
   const save = (blob, name) => {
     const url = URL.createObjectURL(blob);
-    el("a", { href: url, download: name }).click();
+    el("a", { href: url, download: name.replace(/[^\w.-]/g, "_").slice(-100) }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   };
   const copy = async (text) => navigator.clipboard.writeText(text);
@@ -45,6 +49,6 @@ const Dom = (() => {
     image.src = URL.createObjectURL(blob);
     return () => URL.revokeObjectURL(image.src);
   };
-  return { el, svg, id, fill, button, table, copy, save, show };
+  return { el, svg, id, fill, button, table, options,  copy, save, show };
 })();
 const { el, svg, id, fill, button } = Dom;

@@ -5,7 +5,7 @@
 // as the greatest with three digits. Format.weight(x): three decimals; a smaller weight is "<0.001", and
 // none is "0". Format.percent(x): a share. Format.bytes(n), Format.ms(x),
 // Format.count(n): with units. Format.whole(n): "12,345", without the browser's tables of languages, which take
-// some 30 ms to load. Format.CR: a carriage return.
+// some 30 ms to load. Format.many(2, "key") -> "2 keys"; a third argument is another plural. Format.CR: a carriage return.
 const Format = (() => {
   // Floats below a power of two are closer together: the second nearest decimal may be the one that
   // reads back.
@@ -47,6 +47,7 @@ const Format = (() => {
   const count = (n) => scaled(n, ["", " k", " M", " G"], 1000);
   const ms = (x) => `${Number(x.toPrecision(x < 1 ? 2 : 3))} ms`;
   const whole = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+  const many = (n, one, more = `${one}s`) => `${n} ${n === 1 ? one : more}`;
   const CR = String.fromCharCode(13); // minify would write "\r" as a raw byte, which HTML changes
-  return { CR, float, short, weight, even, percent, bytes, count, whole, ms };
+  return { CR, float, short, weight, even, percent, bytes, count, whole, many, ms };
 })();

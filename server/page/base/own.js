@@ -2,7 +2,7 @@
 //
 // Own.made(body) -> body: the page has made it, so it is not the user's own. Own.list() -> the last
 // few, newest first: an edit changes the newest; a file, or a paste over all of it, adds another one.
-// Own.labels(body): its labels. Own.kept: { model, body, address } of the tab before the reload, or null; `body`
+// Own.labels(body): its labels. Own.sound(value): labels of untrusted ones, empty unless they are some. Own.kept: { model, body, address } of the tab before the reload, or null; `body`
 // is null if the request was not the user's own. Own.leave(address): the page ends with this address.
 // needs: state
 const Own = (() => {
@@ -48,6 +48,11 @@ const Own = (() => {
       // storage is full or disabled: the requests last as long as the page
     }
   };
+  const sound = ({ rows, cols } = {}) => {
+    const good = (side) => Array.isArray(side)
+      && side.every((line) => Array.isArray(line) && line.every((w) => typeof w === "string"));
+    return good(rows) && good(cols) ? { rows, cols } : { rows: [], cols: [] };
+  };
   State.on(["body"], note);
   State.on(["body", "model", "labels"], () => save());
   return { leave: save,
@@ -56,11 +61,7 @@ const Own = (() => {
       return body;
     },
     list: () => own,
-    labels: (body) => {
-      const { rows, cols } = words.get(body) || {}, good = (side) => Array.isArray(side)
-        && side.every((line) => Array.isArray(line) && line.every((w) => typeof w === "string"));
-      return good(rows) && good(cols) ? { rows, cols } : { rows: [], cols: [] };
-    },
+    labels: (body) => sound(words.get(body)), sound,
     kept: kept && { model: kept.model, address: kept.address, body: own[kept.current] || null },
   };
 })();

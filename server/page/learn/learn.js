@@ -1,7 +1,7 @@
 // learn: the place Learn: one sentence, what one of its words attends to, and how that is computed. It
 // shows the same state as the other places: model, text, attention block, head and query.
 //
-// needs: dom list own part place report rove scale state terms models net ask examples request samples whole arcs cards lesson
+// needs: dom list own part place report rove state terms models net ask examples request samples whole heatmap arcs cards lesson
 (() => {
   const home = id("learn");
 
@@ -114,11 +114,9 @@
   const heads = el("div.heads", { role: "group", "aria-label": "Heads" });
   Rove.in(layers, "button");
   Rove.in(heads, "button");
-  const picture = ({ rows, cols, data }) => {
-    const canvas = el("canvas", { width: cols, height: rows }), pen = canvas.getContext("2d");
-    const image = pen.createImageData(cols, rows), { words } = Scale.ramp(), all = new Uint32Array(image.data.buffer);
-    for (let i = 0; i < all.length; i++) all[i] = words[Scale.index(data[i])];
-    pen.putImageData(image, 0, 0);
+  const picture = (thumb) => {
+    const canvas = el("canvas"), drawn = Heatmap.small(canvas, { matrix: thumb, seen: thumb.data.map(() => 1), high: 1 });
+    while (!drawn.next().done);
     return canvas;
   };
   const tile = ({ answer, lesson, part, item, head, row, words }, thumb, i) => {

@@ -50,18 +50,16 @@ const Models = (() => {
   const SPELT = new Map([[true, "yes"], [false, "no"]]);
   const said = (name, value) => (/^(sha256|digest)$/.test(name)
     ? String(value).replace(/.*:/, "").slice(0, 8) : SPELT.get(value) ?? value);
-  const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   const summary = (m) => (isWhole(m)
-    ? [m.kind, counted(m.layers, "layer"), counted(m.heads, "head"), `width ${m.width}`,
+    ? [m.kind, Format.many(m.layers, "layer"), Format.many(m.heads, "head"), `width ${m.width}`,
       m.tokenizer ? "text" : "ids"]
-    : [counted(m.heads, "head"), `${m.query_size} → ${m.output_size}`, m.score])
+    : [Format.many(m.heads, "head"), `${m.query_size} → ${m.output_size}`, m.score])
     .concat(`${Format.count(m.parameters)} parameters`, m.source).join(" · ");
   const show = () => {
     const m = current();
     const names = (State.models || []).filter((one) => hasText(one) || State.place !== "learn")
       .map((one) => one.name);
-    fill(choice, names.map((name) => el("option", name)));
-    choice.value = m ? m.name : "";
+    Dom.options(choice, names.map((name) => [name]), m ? m.name : "");
     choice.disabled = !m;
   };
   const tell = () => {

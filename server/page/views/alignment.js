@@ -12,7 +12,7 @@ const Alignment = (() => {
   const words = el("p", { "aria-live": "polite" });
   const layer = el("select", { onchange: () => draw() });
   const save = Save.row(() => "alignment", { svg: () => Picture.svg({ ...map.sheet, title: `${map.sheet.name}, ${map.sheet.title}` }),
-    csv: () => ({ cells: 0, rows: [["attention", ...Save.COLUMNS], ...Save.cells(map.sheet, [layer.value])] }) });
+    csv: () => [["attention", ...Save.COLUMNS], ...Save.cells(map.sheet, [layer.value])] });
   const content = el("div", el("label.small", "Alignment:", layer), words);
   const node = el("div", { hidden: true });
   let last = null; // identifies the newest request
@@ -71,8 +71,7 @@ const Alignment = (() => {
     const sees = isPair ? {} : { causal: true, causal_offset: "end", ...(model.window
       && { window: [model.window - 1, -1] }) };
     drawn = { ...wanted, parts, sees };
-    fill(layer, el("option", ALL), names.map((name) => el("option", { value: name }, Part.name(name, model.kind))));
-    layer.value = parts.has(before) ? before : ALL;
+    Dom.options(layer, [[ALL], ...names.map((name) => [name, Part.name(name, model.kind)])], parts.has(before) ? before : ALL);
     cell = { row: tokens.length - 1, col: -1 };
     fill(node, content);
     draw();

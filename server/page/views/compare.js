@@ -113,10 +113,8 @@
 
   const wordsOf = (answer) => {
     if (answer.whole) return answer.words;
-    const each = (n, word, item) => Array.from({ length: n }, (_, i) => word(item, i));
     const all = answer.items.map(({ weights }, item) => (weights && weights[0]
-      ? { rows: each(weights[0].rows, Labels.row, item), cols: each(weights[0].cols, Labels.col, item) }
-      : null));
+      ? Labels.named(item, weights[0]) : null));
     return (item) => all[item];
   };
   const gone = Net.failed("The pinned model is no longer served", "Its other weights cannot be read.");

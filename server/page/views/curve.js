@@ -43,8 +43,8 @@ const Curve = (() => {
       for (const [name, value] of [["x", 16], ["y", 40], ["color", "#333"]]) drawn.setAttribute(name, value);
       return Picture.frame(`${what} as heads are removed, least important first`, WIDE + 32, TALL + 56, drawn);
     };
-    const table = () => ({ cells: 0, rows: [["removed", "last head", what],
-      ...points.map(([n, lost]) => [n, n ? names[n - 1] : "", lost])] });
+    const table = () => [["removed", "last head", what],
+      ...points.map(([n, lost]) => [n, n ? names[n - 1] : "", lost])];
     fill(place, el("p", `${what} as heads are removed, least important first:`),
       draw(points), list, Save.row(() => "curve", { svg: figure, csv: table }));
   };

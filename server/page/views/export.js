@@ -2,7 +2,7 @@
 //
 // All heads of a single layer are those of all items; all heads of a whole model are those of the item that is
 // shown, in all layers, whose exact weights are requested one after another.
-// needs: dom list part state models answer code labels visible whole picture look save
+// needs: dom list part state models answer code visible whole picture look save
 (() => {
   const place = id("save");
   const titled = (sheet) =>
@@ -20,13 +20,11 @@
     Answer.faces(answer, item).filter(({ head }) => answer.average || head !== "mean");
 
   const COLUMNS = ["item", "head", ...Save.COLUMNS];
-  const words = (n, of, item) => Array.from({ length: n }, (_, i) => of(item, i));
   function* long(answer) {
     yield COLUMNS;
     for (const item of answer.items.keys())
       for (const { head, matrix } of heads(answer, item))
-        yield* Save.cells({ matrix, seen: Look.seen(item, head), rows: words(matrix.rows, Labels.row, item),
-          cols: words(matrix.cols, Labels.col, item) }, [item, head]);
+        yield* Save.cells({ matrix, seen: Look.seen(item, head), ...Labels.named(item, matrix) }, [item, head]);
   }
   async function* layers(answer, item) {
     const { body, model } = State.asked;

@@ -19,7 +19,7 @@ const Flow = (() => {
   const save = Save.row(() => "rollout", { svg: () => Picture.table({ title: `Rollout of token ${kept.at}, “${kept.tokens[kept.at]}”`,
     data: kept.rolled.flat(), high: 1, rows: names.map((name) => Part.name(name)), cols: kept.tokens,
     across: "tokens", down: "after layer" }),
-  csv: () => ({ cells: 0, rows: [["after", ...Save.titles(kept.tokens)], ...kept.rolled.map((row, l) => [names[l], ...row])] }) });
+  csv: () => [["after", ...Save.titles(kept.tokens)], ...kept.rolled.map((row, l) => [names[l], ...row])] });
 
   const asked = () => ({ return_attention: { of: names, as: "average" } });
   const code = Code.button(() => [State.answer.path, Whole.changed(asked())]);
@@ -43,8 +43,7 @@ const Flow = (() => {
     const { row, item } = State.view, n = layers[0].length;
     const at = row < 0 || row >= n ? n - 1 : row;
     const tokens = State.answer.words(item, names[0]).rows;
-    fill(place, tokens.map((word, i) => el("option", { value: i }, `${i} ${word}`)));
-    place.value = at;
+    Dom.options(place, tokens.map((word, i) => [i, `${i} ${word}`]), at);
     const rolled = roll(layers, residual.checked).map((all) => all[at]);
     kept = { tokens, at, rolled };
     const cell = (x) => Scale.cell(x, Format.percent(x), Format.float(x));

@@ -134,7 +134,7 @@
   };
   const end = (why) => {
     halt.hidden = true;
-    fill(words, `${line.length} token${line.length === 1 ? "" : "s"}: ${why}.`);
+    fill(words, `${Format.many(line.length, "token")}: ${why}.`);
     draw();
   };
   const start = async () => {
@@ -216,9 +216,9 @@
     return Picture.table({ title: `${model.name}, logit lens, probability`, high: 1, cols, data: all.map(share),
       texts: all.map(({ token }) => spelt(token)), rows: opinion.map((_, at) => layerName(at)).reverse(),
       across: "generated tokens", down: "after" });
-  }, csv: () => ({ cells: 0, rows: [["after", "step", "generated_token", "generated_text", "token", "text", "probability"],
+  }, csv: () => [["after", "step", "generated_token", "generated_text", "token", "text", "probability"],
     ...opinion.flatMap(({ name, best }) => best.map((one, i) => [name, i + 1, line[i].token, spelt(line[i].token),
-      one.token, spelt(one.token), share(one)]))] }) });
+      one.token, spelt(one.token), share(one)]))] });
   let fresh = false, focus = -1, frame = 0; // fresh: the tree must be drawn again
   const paint = () => {
     line.map(column).forEach((one, i) => {
@@ -252,7 +252,7 @@
   });
 
   const save = Save.row(() => "beams", { svg: () => Beams.figure(nodes, spelt),
-    csv: () => ({ cells: 0, rows: Beams.table(nodes, spelt) }) });
+    csv: () => Beams.table(nodes, spelt) });
   const halt = button("Stop", () => under && under.abort());
   const inside = button("Inspect as targets", look), alignment = button("Alignment", looked);
   const opinions = button("Logit lens", listen);

@@ -161,9 +161,7 @@
     byLoss.disabled = !State.losses;
     if (sort.value === "loss" && byLoss.disabled) sort.value = "";
     filtering.hidden = kinds.length < 2;
-    const value = kinds.includes(filter.value) ? filter.value : "";
-    fill(filter, ["", ...kinds].map((kind) => el("option", { value: kind }, kind || "all")));
-    filter.value = value;
+    Dom.options(filter, [["", "all"], ...kinds.map((kind) => [kind])], kinds.includes(filter.value) ? filter.value : "");
     const heads = headsOf(answer, item), isSorted = sort.value && (known() || !needsAll());
     if (isSorted) for (const one of heads) one.value = valueOf(one);
     if (isSorted) heads.sort((a, b) => b.value - a.value);

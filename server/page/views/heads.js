@@ -25,7 +25,7 @@
   Rove.in(table, "input");
   const save = Save.row(() => "measures", { csv: () => {
     const names = Object.keys(found.heads[0]);
-    return { cells: 0, rows: [["head", ...names], ...found.heads.map((one, i) => [i, ...names.map((name) => one[name])])] };
+    return [["head", ...names], ...found.heads.map((one, i) => [i, ...names.map((name) => one[name])])];
   } });
   const code = Code.button(() => ["heads", Whole.changed(Measures.asked(kind.lastChild.value))]);
   const content = el("div", Prune.tools, el("div", Prune.report, table), save, code, Prune.along,

@@ -135,18 +135,13 @@
         yield [own, i, rows[i], j, cols[j], matrix.data[cell]];
       }
   }
-  const options = (select, list, value) => {
-    fill(select, list.map(([name, label]) =>
-      el("option", { value: name }, label.slice(0, 60))));
-    select.value = value;
-  };
   const make = (sheet) => {
     const { answer, view } = State;
     off = State.off;
-    options(head, Answer.faces(answer, view.item).map((face) =>
+    Dom.options(head, Answer.faces(answer, view.item).map((face) =>
       [face.head, face.label + (off.includes(face.head) ? " (disabled)" : "")]),
       Answer.face(answer, view).head);
-    options(query, [[-1, "all"], ...sheet.rows.entries()]);
+    Dom.options(query, [[-1, "all"], ...sheet.rows.map((word, i) => [i, word.slice(0, 60)])]);
     hover = NOTHING;
     height = Math.max(160, Math.min(TALL, STEP * Math.max(sheet.rows.length, sheet.cols.length)));
     const faces = Answer.faces(answer, view.item).filter((face) => face.head !== "mean");
@@ -205,8 +200,7 @@
     scroller.scrollTop = y(row, n) - scroller.clientHeight / 2;
   });
 
-  const save = Save.row(() => "lines", { svg: figure, csv: () => Look.sheet()
-    && { cells: 0, rows: table(Look.sheet(), State.view.row) } });
+  const save = Save.row(() => "lines", { svg: figure, csv: () => Look.sheet() && table(Look.sheet(), State.view.row) });
   panel.append(tools, scroller, text, save);
   State.on(["answer", "labels", "body", "dark", "off", "view"], draw, panel);
   new ResizeObserver(draw).observe(scroller);

@@ -25,9 +25,8 @@ const Look = (() => {
     let at = 0;
     return lengths ? Array.from(lengths.data, (n) => (at += n)) : [];
   };
-  const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
   const shape = ({ rows, cols }) =>
-    `${count(rows, "query", "queries")} × ${count(cols, "key", "keys")}`;
+    `${Format.many(rows, "query", "queries")} × ${Format.many(cols, "key")}`;
   // The faces with one color scale: all heads of all layers, by their thumbnails, or those of the item.
   const common = () => {
     const { answer, view: { item, range } } = State;
@@ -47,10 +46,8 @@ const Look = (() => {
     const { view: { item }, answer: { part } } = State;
     const label = part ? `${Part.name(part)} · ${plain}` : plain;
     const { pointers, segments } = State.answer.items[item];
-    const words = (n, word) => Array.from({ length: n }, (_, i) => String(word(item, i)));
     return { title: `${label}, ${shape(matrix)}`, label, matrix, seen: seen(item, head),
-      even: isEven(), high: range()({ matrix }), rows: words(matrix.rows, Labels.row),
-      cols: words(matrix.cols, Labels.col), cuts: cuts(item),
+      even: isEven(), high: range()({ matrix }), ...Labels.named(item, matrix), cuts: cuts(item),
       pointers: pointers && pointers[head], segments: segments && segments[head] };
   };
 

@@ -1,8 +1,8 @@
 // save: saves what a view shows as a picture (PNG, SVG) or as a table (CSV).
 //
 // Save.row(what, { svg, csv }, of) -> a node with a button for each form: what() names the file; svg() -> an
-// SVG element, or a promise of it; csv() -> { cells, rows }, where rows is an iterable of lists, also an
-// asynchronous one, or a promise of that; null has nothing to save; `of` ends the text of the buttons.
+// SVG element, or a promise of it; csv() -> rows, an iterable of lists, or { cells, rows } of a long table, where rows
+// may be an asynchronous one; null has nothing to save; `of` ends the text of the buttons.
 // Save.cells(sheet, front) -> rows of a table, one for each weight, which begin with `front`; Save.COLUMNS: the
 // titles after it. Save.titles(words): the titles of columns for tokens, which begin with their positions.
 //
@@ -13,12 +13,13 @@
 const Save = (() => {
   const END = `${Format.CR}\n`, SLICE = 30, PART = 1e6, self = { most: 64e6 };
   const keep = (parts, type, what) => Dom.save(new Blob(parts, { type }),
-    `attend-${State.asked.model}-${what}`.replace(/[^\w.-]/g, "_").slice(-100));
+    `attend-${State.asked.model}-${what}`);
   const quoted = (word) =>
     `"${(/^[=+\-@\t\r]/.test(word) ? "'" : "") + word.replaceAll('"', '""')}"`;
   const line = (row) => row.map((x) => (typeof x === "number" ? Format.float(x) : quoted(String(x ?? "")))).join();
 
-  const write = async ({ cells, rows }, name, say) => {
+  const write = async (table, name, say) => {
+    const { cells = 0, rows = table } = table;
     if (cells > self.most) return say(`${Format.count(cells)} cells are too many for a table.`);
     const parts = [], answer = State.answer;
     let end = performance.now() + SLICE, text = "", done = 0;

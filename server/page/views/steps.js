@@ -176,9 +176,9 @@ const Steps = (() => {
       rows: [sheet.rows[row]], pointers: null });
   }, csv: () => {
     const { sheet, s, weights } = shownNow(), numbers = (list) => list.map((_, c) => c);
-    return { cells: 0, rows: [["key_position", "key", "q·k", "score", "weight", ...numbers(trace.keys[0]).map((c) => `k${c}`),
+    return [["key_position", "key", "q·k", "score", "weight", ...numbers(trace.keys[0]).map((c) => `k${c}`),
       ...numbers(trace.values[0]).map((c) => `v${c}`)], ["", "query", "", "", "", ...trace.query],
-    ...s.map((score, j) => [j, sheet.cols[j], trace.products[j], score, weights[j], ...trace.keys[j], ...trace.values[j]])] };
+    ...s.map((score, j) => [j, sheet.cols[j], trace.products[j], score, weights[j], ...trace.keys[j], ...trace.values[j]])];
   } });
   const go = (to) => {
     step = Math.max(0, Math.min(NAMES.length - 1, to));

@@ -73,7 +73,7 @@
     const { csv, nodes } = said.answers ? read(said.answers, null, said.context)
       : read(of(said.entities || said.outputs || said.masks || said.sparse), words(item, names[0]).rows, of(text));
     fill(place, el("div.wide", { tabindex: 0, role: "region", "aria-label": title }, nodes),
-      Save.row(() => task, { csv: () => ({ cells: 0, rows: csv }) }));
+      Save.row(() => task, { csv: () => csv }));
   };
   const ask = async (part) => {
     const mine = (part.mine = {}), { row: [, , read, send], place } = part, { value } = context;

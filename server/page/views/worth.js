@@ -204,8 +204,8 @@
   stop.hidden = true;
   Rove.in(grid, "td button");
   const every = button("Measure every head", begin);
-  const save = Save.row(() => "importance", { csv: () => told() && { cells: 0, rows: [["attention", "head", "loss"],
-    ...[...cells].map(([name, { loss }]) => [...name.split(" "), loss])] } });
+  const save = Save.row(() => "importance", { csv: () => told() && [["attention", "head", "loss"],
+    ...[...cells].map(([name, { loss }]) => [...name.split(" "), loss])] });
   const content = [el("div.bar", every, stop, followed, allOn,
     taken), words, report, grid, save,
     Code.button(() => ["heads", Whole.changed(State.answer.next)]), along];
