@@ -44,9 +44,6 @@ const Models = (() => {
   };
 
   const choice = id("model");
-  const FACTS = ("score weighting projection hidden query_size key_size value_size output_size "
-    + "heads kv_heads bias causal kind family layers width feed_forward vocabulary positions pool compute "
-    + "weights parameters sha256 digest source").split(" ");
   const SPELT = new Map([[true, "yes"], [false, "no"]]);
   const said = (name, value) => (/^(sha256|digest)$/.test(name)
     ? String(value).replace(/.*:/, "").slice(0, 8) : SPELT.get(value) ?? value);
@@ -67,9 +64,9 @@ const Models = (() => {
     id("model-summary").textContent = m ? summary(m)
       : State.models ? "The server has no model."
         : State.problem ? "The models could not be loaded." : "Loading the models …";
-    const facts = m ? FACTS.filter((name) => name in m) : [];
-    fill(id("model-facts"), facts.map((name) => el("div", { title: m[name] },
-      el("dt", Terms.of(name)), el("dd", said(name, m[name])))));
+    const facts = Object.entries(m || {}).filter(([, value]) => typeof value !== "object");
+    fill(id("model-facts"), facts.map(([name, value]) => el("div", { title: String(value) },
+      el("dt", Terms.of(name)), el("dd", said(name, value)))));
   };
   choice.addEventListener("change", () => State.set({ model: choice.value }));
   State.on(["models", "model", "place"], show);
