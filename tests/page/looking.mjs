@@ -83,5 +83,5 @@ export const goOn = async (page, most) => {
   await done(page);
 };
 export const columns = (page) => page.locator(".column").evaluateAll((list) => list.map((one) => ({
-  word: one.querySelector("b").textContent, share: Number(one.querySelector("[title]").title),
-  others: [...one.querySelectorAll("button")].map((other) => other.textContent) })));
+  word: one.querySelector("b").textContent, share: Number(one.querySelector("span[title]").title),
+  others: [...one.querySelectorAll(".way")].map((other) => other.textContent) })));

@@ -133,9 +133,9 @@ test("a search goes on behind what was chosen; its failures are told", async () 
   await page.getByRole("button", { name: "Generate", exact: true }).click();
   await page.getByText(/^4 tokens: /).waitFor();
   await page.getByLabel("beams").fill("2");
-  const other = await page.locator(".column").nth(1).locator("button").first().textContent();
+  const other = await page.locator(".column").nth(1).locator(".way").first().textContent();
   const before = (await line(page)).map(Number);
-  await page.locator(".column").nth(1).locator("button").first().click();
+  await page.locator(".column").nth(1).locator(".way").first().click();
   await page.getByText(/the best of 2 hypotheses/).waitFor();
   const begun = [before[0], Number(other.split(" ")[0])];
   const { sequences } = await post("ids", "generate", asked([...IDS, ...begun], 2, 2));

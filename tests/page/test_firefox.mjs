@@ -292,7 +292,7 @@ test("generation is a stream, and a click goes on from another token", async () 
   const shown = await columns(page);
   assert.equal(shown.length, one.tokens.length);
   shown.forEach(({ share }, i) => near(share, Math.exp(one.log_probabilities[i])));
-  await page.locator(".column").nth(2).locator("button").nth(1).click();
+  await page.locator(".column").nth(2).locator(".way").nth(1).click();
   await done(page);
   assert.deepEqual((await columns(page)).slice(0, 2).map(({ word }) => word),
     shown.slice(0, 2).map(({ word }) => word));

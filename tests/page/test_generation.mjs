@@ -31,7 +31,7 @@ for (const [model, body] of [["ids", { tokens: [[4, 5, 6], [7]] }], ["both", { t
         one.top[i].map(({ token }) => token).filter((token) => token !== one.tokens[i]).map(String));
     // On from another one, in the third place.
     const other = Number(shown[2].others[1].split(" ")[0]), kept = [...one.tokens.slice(0, 2), other];
-    await page.locator(".column").nth(2).locator("button").nth(1).click();
+    await page.locator(".column").nth(2).locator(".way").nth(1).click();
     await done(page);
     const next = (await post(model, "generate", { ...(model === "both" ? { tokens: [4, 5, 6], targets: kept }
       : { tokens: [4, 5, 6, ...kept] }), max_tokens: 3 })).sequences[0].tokens;
@@ -159,7 +159,7 @@ for (const [name, viewport, dark] of [["light", [1440, 900], false], ["dark, nar
     await page.getByRole("button", { name: "Generate", exact: true }).focus();
     await page.keyboard.press("Enter");
     await done(page);
-    await page.locator(".column").nth(1).locator("button").first().focus();
+    await page.locator(".column").nth(1).locator(".way").first().focus();
     await page.keyboard.press("Enter");
     await done(page);
     await page.getByRole("button", { name: "Logit lens" }).press("Enter");

@@ -43,7 +43,7 @@ const Own = (() => {
     try {
       sessionStorage.setItem(NAME, JSON.stringify({ model: State.model,
         own: all.map((one) => ({ text: one.text, labels: words.get(one) })),
-        current: all.indexOf(body), address }));
+        current: all.indexOf(body), address, chat: self.chat }));
     } catch {
       // storage is full or disabled: the requests last as long as the page
     }
@@ -55,13 +55,14 @@ const Own = (() => {
   };
   State.on(["body"], note);
   State.on(["body", "model", "labels"], () => save());
-  return { leave: save,
+  const self = { leave: save,
     made: (body) => {
       made.add(body);
       return body;
     },
     list: () => own,
     labels: (body) => sound(words.get(body)), sound,
-    kept: kept && { model: kept.model, address: kept.address, body: own[kept.current] || null },
+    kept: kept && { model: kept.model, address: kept.address, body: own[kept.current] || null, chat: kept.chat },
   };
+  return self;
 })();

@@ -15,7 +15,7 @@
 //   Net.unreadable(error): of a response that cannot be read.
 // Net.stream(path, { type, data, signal }, each) -> a promise of a reply of events: each(event) is
 //   called with the JSON of every event; `problem` also has errors that follow the header.
-// Net.path(what, model): "v1/models/NAME/attention". Net.hasKey(): is a key sent with each request?
+// Net.path(what, model): "v1/models/NAME/attention"; null: "v1/attention". Net.hasKey(): is a key sent with each request?
 // Net.peek(path): a GET without a dialog and without waiting.
 // Net.pause(ms) -> a promise that ends after that time, and not while the page is hidden.
 // Net.heard(reply): does the reply mean that the server is away? After the first such reply #notice
@@ -23,7 +23,7 @@
 //   when the server is back.
 // needs: dom key
 const Net = (() => {
-  const path = (what, model) => `v1/models/${encodeURIComponent(model)}/${what}`;
+  const path = (what, model) => `v1/${model === null ? "" : `models/${encodeURIComponent(model)}/`}${what}`;
   // The timeout of a request that no user waits for, in ms.
   const PATIENCE = 10000;
 

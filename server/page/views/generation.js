@@ -3,12 +3,15 @@
 // on a node selects its hypothesis and shows its alignment (alignment.js).
 //
 // The prompt is the request's first item, followed by its targets, with its head_mask. The generated
-// tokens may become the request's targets, so that the other views show them. The logit lens shows
-// the most likely token after each layer.
-// needs: dom format report rove scale state tensor models net ask code labels request picture alignment beams save
-(() => {
+// tokens may become the request's targets, so that the other views show them: a click on a token shows the
+// attention with which it was chosen. The logit lens shows the most likely token after each layer.
+//
+// Generation.node: all of it, which the chat (chat.js) shows, too. Generation.start(read, hear): generates after
+// another prompt; read(signal) -> a promise of { tokens }, or of a reply with its problem; hear(text) is called with
+// the text as it grows. Generation.clear(): ends it, and forgets its tokens.
+// needs: dom format place report rove scale state tensor models net ask code labels request picture alignment beams save
+const Generation = (() => {
   const TOP = 5;
-  const panel = id("generation");
   const input = (value, more) => el("input", { type: "number", value, ...more });
   const most = input(20, { min: 1 }), heat = input(0, { min: 0, step: 0.1 });
   const isSearch = () => Number(ways.value) > 1; // without sampling
@@ -27,7 +30,7 @@
   // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree;
   // the most likely tokens of the logit lens, by layer.
   let line = [], nodes = null, node = null, kept = [], opinion = null;
-  let under = null, ended = "", sent = null; // the fields of the last request
+  let under = null, ended = "", sent = null, hear = null; // sent: the fields of the last request
 
   // --- tokens as text ---
 
@@ -86,7 +89,7 @@
   const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
   const wanted = (max_tokens) => ({ ...asked(), max_tokens, ...(isSearch()
     ? { beams: Number(ways.value), returns: Number(ways.value), return_search: true }
-    : { temperature: Number(heat.value), return_top: TOP }) });
+    : { temperature: Number(heat.value), return_top: TOP, ...(hear && { return_text: true }) }) });
   const stream = async (signal) => {
     const reply = await Net.stream(Net.path("generate", model.name), { type: "application/json", signal,
       data: JSON.stringify({ ...sent, stream: true }) }, (event) => !signal.aborted && take(event));
@@ -107,7 +110,7 @@
   const ask = async () => {
     if (under) under.abort();
     const mine = (under = new AbortController()), wish = Number(most.value) - line.length;
-    clear();
+    tidy();
     kept = chosen();
     const left = most.value === most.defaultValue ? Math.min(wish, room()) : wish;
     if (left < 1) return end(wish < 1 ? "token limit reached" : "context length reached");
@@ -120,33 +123,49 @@
     if (reply.problem) return fill(words, Report.failed(reply.problem, ask));
     end(reply.aborted ? "stopped" : ended);
   };
-  const clear = () => {
+  const tidy = () => {
     [nodes, node, opinion, ended] = [null, null, null, ""];
     Alignment.clear();
     draw();
   };
-  const take = ({ token, log_probability, top = [], finish }) => {
+  const take = ({ token, log_probability, top = [], finish, text }) => {
     if (finish) ended = { end: "end-of-sequence token", length: "token limit reached" }[finish] || finish;
     if (token === undefined) return;
-    line.push({ token, log_probability, top });
+    line.push({ token, log_probability, top, text });
     learn([token, ...top.map((one) => one.token)]);
+    hear?.(line.map((one) => one.text ?? spelt(one.token)).join(""));
     draw();
   };
   const end = (why) => {
     halt.hidden = true;
     fill(words, `${Format.many(line.length, "token")}: ${why}.`);
     draw();
+    if (hear) spell();
   };
-  const start = async () => {
+  // The text of a token depends on those before it.
+  const spell = async () => {
+    const mine = line, reply = await post("detokenize", { tokens: [prompt, [...prompt, ...chosen()]] });
+    if (mine !== line || !reply.ok) return;
+    const [before, all] = reply.json().text;
+    hear(all.slice(before.length));
+  };
+  const clear = () => {
     if (under) under.abort();
-    const mine = (under = new AbortController());
-    [model, begun, line, texts] = [Models.current(), State.body, [], new Map()];
+    [under, line, texts] = [null, [], new Map()];
     unknown.clear();
+    fill(words);
+    halt.hidden = true;
+    tidy();
+  };
+  const start = async (read = begin, listener = null) => {
     clear();
+    const mine = (under = new AbortController());
+    [model, begun, hear, fed, mask] = [Models.current(), listener ? null : State.body, listener, [], {}];
     age();
-    const found = await begin();
+    const found = await read(mine.signal);
     if (mine !== under) return;
-    if (found.problem) return fill(words, Report.failed(found.problem, start));
+    if (found.problem) return fill(words, Report.failed(found.problem, () => start(read, listener)));
+    if (listener) source = found;
     prompt = found.tokens;
     if (!prompt.length) return fill(words, "The prompt has no tokens.");
     ask();
@@ -184,10 +203,15 @@
     learn(opinion.flatMap(({ best }) => best.map(({ token }) => token)));
     draw();
   };
-  const look = () => {
-    begun = { text: Request.layout({ ...source, targets: [...fed, ...chosen()], ...mask }) };
-    State.set({ model: model.name, body: begun, labels: Labels.NONE });
-    Ask.start();
+  // Shows the tokens in the other views, and of one token the query that chose it.
+  const look = async (entry) => {
+    const at = line.indexOf(entry), first = (model.kind === "seq2seq" ? 0 : prompt.length - 1) + fed.length;
+    const body = { text: Request.layout({ ...source, targets: [...fed, ...chosen()], ...mask }) };
+    begun &&= body;
+    State.set({ model: model.name, body, labels: Labels.NONE });
+    if (at >= 0) Place.go("explore", "look");
+    await Ask.start();
+    if (at >= 0 && State.asked?.body === body) State.show({ row: first + at });
   };
 
   // --- the tab ---
@@ -197,7 +221,7 @@
   const column = (entry) => {
     const { token, top } = entry, others = top.filter((one) => one.token !== token);
     if (made.has(entry)) return made.get(entry);
-    const column = el("div.column", el("b", spelt(token)),
+    const column = el("div.column", el("b", el("button.plain", { title: "Look inside", onclick: () => look(entry) }, spelt(token))),
       Report.number(share(entry), share(entry), Format.percent(share(entry))),
       others.map((one) => el("button.way", { title: "Continue from here",
         onclick: () => from(entry, one) }, el("span", spelt(one.token)), " ",
@@ -226,7 +250,7 @@
       if (there !== one) columns.replaceChild(one, there || columns.appendChild(el("i")));
     });
     while (columns.children.length > line.length) columns.lastChild.remove();
-    if (focus >= 0 && columns.children[focus]) columns.children[focus].querySelector("button")?.focus();
+    if (focus >= 0 && columns.children[focus]) columns.children[focus].querySelector(".way")?.focus();
     focus = -1;
     key.hidden = save.hidden = !nodes;
     if (!nodes) fill(tree);
@@ -240,10 +264,14 @@
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(paint);
   };
+  // The chat has no body, more tokens, and buttons of its own.
   const age = () => {
-    old.hidden = !line.length || (State.body === begun && State.model === model.name);
+    const isChat = State.tab === "chat";
+    run.hidden = code.hidden = isChat;
+    if (most.value === most.defaultValue) most.value = most.defaultValue = isChat ? 200 : 20;
+    old.hidden = !line.length || (begun === (isChat ? null : State.body) && State.model === model.name);
   };
-  State.on(["body", "model"], age);
+  State.on(["body", "model", "tab"], age);
   State.on(["body"], () => {
     const { beams } = State.body || {};
     if (!beams) return;
@@ -258,13 +286,14 @@
   const opinions = button("Logit lens", listen);
   const code = Code.button(() => ["generate", { text: Request.layout(sent) }, model.name]);
   halt.hidden = true;
-  const run = button("Generate", start);
-  run.className = "primary";
-  fill(panel, el("div.bar", run, halt,
+  const run = el("button.primary", { onclick: () => start() }, "Generate");
+  const home = el("div.generation", el("div.bar", run, halt,
     el("label", "max tokens", most), el("label", "temperature", heat),
     el("label", "beams", ways), inside, alignment, opinions, code),
   old, words, key, tree, save, columns, Alignment.node, lens);
   Rove.in(tree, "button");
   fill(words, "The model generates one token at a time after the prompt.");
+  id("generation").append(home);
   draw();
+  return { node: home, start, clear };
 })();
