@@ -93,6 +93,28 @@ test("fields of what is no request, and of odd values", async () => {
   assert.equal(await page.locator("#field-select").inputValue(), '"<img src=x onerror=alert(1)>"');
 });
 
+test("a model's fields are those of the OpenAPI document, which can be read again", async () => {
+  const own = await serve([], { config: null }), page = await open({ server: own, expect: [500] });
+  await page.evaluate(() => State.set({ model: "words", body: { text: '{"text": "the cat"}' } }));
+  await page.route("**/openapi.json", (route) => route.fulfill({ status: 500, contentType: "text/plain", body: "no" }), { times: 1 });
+  await page.evaluate(() => Place.go("api"));
+  await unfold(page, "fields-part");
+  await page.locator("#fields").getByRole("button", { name: "Try again" }).click();
+  await settle(page);
+  const { components: { schemas } } = (await own.get("/openapi.json")).json;
+  const inputs = ["text", "tokens", "embeddings", "targets"];
+  assert.deepEqual(await page.locator("[data-field]").evaluateAll((all) => all.map((one) => one.dataset.field)),
+    Object.keys(schemas.EncodeRequest.properties).filter((name) => !inputs.includes(name)));
+  // A decoder with targets is scored.
+  for (const changes of [{ model: "story" }, { body: { text: '{"tokens": [1], "targets": [2]}' } }]) {
+    await page.evaluate((one) => State.set(one), changes);
+    await settle(page);
+  }
+  assert.ok(await page.locator("#field-return_lens").isVisible());
+  assert.equal(await page.locator("#field-special_tokens option").first().textContent(), "not set: true");
+  assert.match(await page.locator("#field-return_lens-meaning").textContent(), /^Logit lens/);
+});
+
 test("labels stay in the browser", async () => {
   const page = await open({ server });
   await unfold(page, "labels-part");

@@ -385,6 +385,7 @@ test("examples, fields and code are those of the kind of the model", async () =>
   assert.deepEqual(await options(), ["A sentence (d2l 11.6)", "Two texts", "Random token IDs", "An invalid one"]);
   await tab(page, "Response");
   await page.locator("#fields-part summary").click();
+  await settle(page);
   const { pools } = (await server.get("/v1/models/words")).json;
   assert.deepEqual(await page.locator("#field-pool option").evaluateAll((list) => list.map(({ label }) => label).slice(1)), pools);
   await page.locator("#field-pool").selectOption("cls");

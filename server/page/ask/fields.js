@@ -1,46 +1,11 @@
 // fields: a control for every field of a request, with its meaning. Controls show the request's values,
 // and a change of one rewrites the request.
 //
-// A control has the id "field-NAME" and data-field="NAME".
-// needs: dom state tensor models request
-const Fields = (() => {
-  const flag = (none) => [["", none], ["true", "yes"], ["false", "no"]];
-  const words = (none, ...list) => [["", none], ...list.map((word) => [`"${word}"`, word])];
-  // Name; choices, or an example of a value; meaning.
-  const LIST = [
-    ["valid_lens", "[3, 2]", "each query attends to this many leading keys"],
-    ["mask", "[[1, 0], [1, 1]]", "true or 1: the query attends to the key"],
-    ["bias", "[[0.5, 0], [0, 0]]", "added to the scaled scores"],
-    ["causal", flag("not set: the model's"), "query i attends to keys up to i + offset"],
-    ["causal_offset", '0, [1, 2], "end"',
-      "the offset; \"end\" is k − q: queries are the last positions of the keys"],
-    ["window", "[left, right]",
-      "query i attends to keys i + offset − left … i + offset + right; −1: no limit"],
-    ["head_mask", "[1, 0]", "multiplies each head's output; 0 disables the head"],
-    ["segments", "[[3, 3], [4, 2]]", "lengths of key segments, which add up to k: two-level attention"],
-    ["select", words("not set: soft", "soft", "hard", "sample"),
-      "weighted mean of the values; value of the top key; value of a key sampled by weight"],
-    ["seed", "0", "for sample: the same seed samples the same keys"],
-    ["empty_rows", words("not set: zero", "zero", "uniform"),
-      "weights of a query whose keys are all masked: zero, or 1/k each"],
-    ["return_attention", [...flag("not set: no"), ['"average"', "average"]],
-      "also return the weights, per head or averaged over heads"],
-    ["return_pointers", flag("not set: no"), "also return the selected key of each query"],
-    ["encoding_format", words("not set: float", "float", "base64"),
-      "format of float arrays in the response"],
-    ["trace", '{"item": 0, "head": 0, "query": 0}', "how one query's weights are computed"],
-  ];
-  const ofWhole = ({ pools }) => [
-    ["pool", words("not set: the model's", ...pools), "one vector per item instead of one per token, or several; or sparse weights"],
-    ["head_mask", '{"encoder.0.self": [1, 0]}', "multiplies each head's output; 0 disables the head"],
-    ["return_hidden", [...flag("not set: no"), ['"all"', "all"]], "also return hidden states"],
-    ["return_top", "5", "most likely tokens at the position of each target"],
-    ["token_types", "[[0, 0, 1]]", "which of two texts a token belongs to"],
-    ["truncate", flag("not set: the model's"), "cut a text that is too long"],
-    ["special_tokens", flag("not set: yes"), "tokens that the tokenizer adds around a text"],
-    ["encoding_format", words("not set: float", "float", "base64"),
-      "format of float arrays in the response"],
-  ];
+// The fields are those of the server's OpenAPI document, which is requested when the part is first opened; the
+// inputs themselves have no control. A control has the id "field-NAME" and data-field="NAME".
+// needs: dom report state tensor models net ask request
+(() => {
+  const INPUTS = /^(queries|keys|values|text|tokens|embeddings|targets)$/;
   const LONG = 2000, HIDDEN = "… too long to show";
 
   const part = id("fields-part"), controls = new Map();
@@ -66,20 +31,16 @@ const Fields = (() => {
     State.set({ body });
   };
 
-  const control = (name, kind) => {
+  // A field is [name, choices or null, example, meaning].
+  const rowOf = ([name, choices, example, meaning]) => {
     const rest = { id: `field-${name}`, "data-field": name, class: "mono",
       "aria-describedby": `field-${name}-meaning field-${name}-error`,
       onchange: (event) => commit(name, event.target.value) };
-    return typeof kind === "string"
-      ? el("input", { ...rest, placeholder: "not set", autocomplete: "off" })
-      : el("select", rest);
-  };
-  const rowOf = ([name, kind, meaning]) => {
-    controls.set(name, control(name, kind));
+    controls.set(name, choices ? el("select", rest)
+      : el("input", { ...rest, placeholder: "not set", autocomplete: "off" }));
     return el("div", el("label", { for: `field-${name}`, class: "mono" }, name),
       controls.get(name),
-      el("p.soft.small", { id: `field-${name}-meaning` },
-        typeof kind === "string" ? el("code", kind) : null, meaning),
+      el("p.soft.small", { id: `field-${name}-meaning` }, example && el("code", JSON.stringify(example)), meaning),
       el("p.bad.small", { id: `field-${name}-error`, role: "status" }));
   };
 
@@ -95,33 +56,52 @@ const Fields = (() => {
       return HIDDEN;
     }
   };
-  const showOne = ([name, kind], fields) => {
+  const showOne = ([name, choices], fields) => {
     const control = controls.get(name), text = fields ? textOf(fields[name]) : "";
     control.disabled = !fields;
     complain(name, "");
-    if (typeof kind !== "string") {
-      // A value of the request that is none of the choices is added to them.
-      const list = kind.some(([value]) => value === text) ? kind : [...kind, [text, text]];
-      return Dom.options(control, list, text);
-    }
+    // A value of the request that is none of the choices is added to them.
+    if (choices) return Dom.options(control, choices.some(([value]) => value === text) ? choices : [...choices, [text]], text);
     control.value = text;
   };
+  let schemas = null, list = [], made = "";
+  const resolve = ({ $ref, ...own }) => ({ ...($ref && schemas[$ref.split("/").at(-1)]), ...own });
+  const fieldOf = ([name, schema]) => {
+    const { type, enum: all = type === "boolean" ? [true, false] : null, default: none, examples = [], description = "" } = resolve(schema);
+    const choices = (name === "pool" && Models.current().pools) || all;
+    return [name, choices && [["", none === undefined ? "not set" : `not set: ${none}`],
+      ...choices.map((one) => [JSON.stringify(one), String(one)])], examples[0], description];
+  };
+  const read = async () => {
+    const reply = await Net.ask("GET", "openapi.json");
+    return reply.ok ? reply.json().components : reply;
+  };
+  let isLoading = false;
+  const load = async () => {
+    if (isLoading) return;
+    isLoading = true;
+    const found = await read().catch(Net.unreadable);
+    isLoading = false;
+    if (found.problem) return fill(id("fields"), Report.failed(found.problem, load));
+    schemas = found.schemas;
+    show();
+    State.set({ problem: State.problem }); // it may be that of a field
+  };
   const show = () => {
-    if (!part.open) return;
-    const fields = Request.fields(State.body);
+    const fields = Request.fields(State.body), what = Ask.what(), key = `${State.model} ${what}`;
+    if (!part.open || !State.model) return;
+    if (!schemas) return load();
     id("fields-note").textContent =
       fields ? "" : "The request is not a JSON object: its fields cannot be set here.";
+    if (key !== made) {
+      made = key;
+      list = Object.entries(schemas[`${what[0].toUpperCase()}${what.slice(1)}Request`].properties)
+        .filter(([name]) => !INPUTS.test(name)).map(fieldOf);
+      fill(id("fields"), list.map(rowOf));
+    }
     for (const entry of list) showOne(entry, fields);
-  };
-  let list = [];
-  const fit = () => {
-    const model = Models.current();
-    list = Models.isWhole(model) ? ofWhole(model) : LIST;
-    fill(id("fields"), list.map(rowOf));
-    show();
   };
 
   part.addEventListener("toggle", show);
-  State.on(["body"], show, id("ask-side"));
-  State.on(["models", "model"], fit, id("ask-side"));
+  State.on(["models", "model", "body"], show, id("ask-side"));
 })();
