@@ -46,6 +46,12 @@ class Render(Case):
         plain = server.post("/v1/models/m/tokenize", {"text": said["text"], "special_tokens": False})
         self.assertEqual(said["tokens"], json.loads(plain.body)["tokens"])
 
+    def test_the_token_that_ends_a_message_is_described(self):
+        for template, end in ((PLAIN, 1), (None, None)):
+            server = self.start(self.folder(template))
+            said = json.loads(server.get("/v1/models/m").body)
+            self.assertEqual(said["tokens"].get("chat_end"), end)
+
     def test_variables(self):
         server = self.start(self.folder("{{ bos_token }}|{{ eos_token }}|{{ tools }}|{{ x is defined }}|"
                                         "{{ strftime_now('%d %b %Y %H:%M:%S.%f') }}"))

@@ -114,6 +114,20 @@ test("an answer grows token by token; Stop ends it and keeps what there is", asy
   assert.deepEqual((await columns(page)).map(({ word }) => word), ["cat", "cat"]);
 });
 
+test("an answer ends at the token that ends a message", async () => {
+  const { text, tokens } = await answered([["user", "the cat sat"]]), other = tokens.find((token) => token !== tokens[0]);
+  const words = (await post("talks", "detokenize", { tokens: tokens.map((token) => [token]), special_tokens: true })).text;
+  const end = other ?? tokens[0], count = tokens.indexOf(end) + 1;
+  fs.writeFileSync(path.join(folder, "tokenizer_config.json"), JSON.stringify({ eos_token: words[count - 1] }));
+  const own = await serve([], { config: { models: { talks: whole("decoder", { tokenizer: folder, chat_template: template,
+    vocabulary: 21 }) } } });
+  const page = await opened({ server: own });
+  await say(page, "the cat sat");
+  await page.getByText(`${count} token${count === 1 ? "" : "s"}: end of the message.`).waitFor();
+  assert.deepEqual((await columns(page)).map(({ word }) => word), words.slice(0, count));
+  assert.ok(text.startsWith((await messages(page))[1][1]));
+});
+
 test("an error of the template is shown with its place, and the message can be edited", async () => {
   const page = await opened({ expect: [400] });
   await page.getByLabel("Message").fill("mat");

@@ -87,9 +87,11 @@ const Generation = (() => {
       : { ...mask, tokens: [...prompt, ...targets] };
   };
   const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
+  // An answer ends at the token that ends a message, too.
+  const spoken = () => ({ return_text: true, ...(model.tokens.chat_end >= 0 && { stop_tokens: [model.tokens.chat_end] }) });
   const wanted = (max_tokens) => ({ ...asked(), max_tokens, ...(isSearch()
     ? { beams: Number(ways.value), returns: Number(ways.value), return_search: true }
-    : { temperature: Number(heat.value), return_top: TOP, ...(hear && { return_text: true }) }) });
+    : { temperature: Number(heat.value), return_top: TOP, ...(hear && spoken()) }) });
   const stream = async (signal) => {
     const reply = await Net.stream(Net.path("generate", model.name), { type: "application/json", signal,
       data: JSON.stringify({ ...sent, stream: true }) }, (event) => !signal.aborted && take(event));
@@ -129,7 +131,7 @@ const Generation = (() => {
     draw();
   };
   const take = ({ token, log_probability, top = [], finish, text }) => {
-    if (finish) ended = { end: "end-of-sequence token", length: "token limit reached" }[finish] || finish;
+    if (finish) ended = { end: "end-of-sequence token", length: "token limit reached", stop: "end of the message" }[finish] || finish;
     if (token === undefined) return;
     line.push({ token, log_probability, top, text });
     learn([token, ...top.map((one) => one.token)]);
