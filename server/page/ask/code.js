@@ -5,7 +5,7 @@
 //
 // Code.offer(text, make) -> a button that copies make(), with a note beside it. Code.button(make): one for the request
 // of a view, make() -> [the end of its path, its body, its model]: its program in the chosen language, with all of the
-// body; by default the model is that of the answer.
+// body; by default the model is that of the answer; null: the body names it.
 // needs: dom state key net ask request
 const Code = (() => {
   const LONG = 8000;

@@ -2,8 +2,10 @@
 //
 // Own.made(body) -> body: the page has made it, so it is not the user's own. Own.list() -> the last
 // few, newest first: an edit changes the newest; a file, or a paste over all of it, adds another one.
-// Own.labels(body): its labels. Own.sound(value): labels of untrusted ones, empty unless they are some. Own.kept: { model, body, address } of the tab before the reload, or null; `body`
-// is null if the request was not the user's own. Own.leave(address): the page ends with this address.
+// Own.labels(body): its labels. Own.sound(value): labels of untrusted ones, empty unless they are some.
+// Own.chat: the conversation, which chat.js sets. Own.kept: { model, body, address, chat } of the tab before the
+// reload, or null; `body` is null if the request was not the user's own. Own.leave(address): the page ends with this
+// address.
 // needs: state
 const Own = (() => {
   const MOST = 3, LONGEST = 1e6, NAME = "attend";
