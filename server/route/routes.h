@@ -137,7 +137,7 @@ enum status route_refusal(enum route route, const struct model *m);
  * tokenizer"; or "". */
 const char *route_missing(enum route route, const struct model *m);
 
-/* What to do about that part: ": set …", or "". */
+/* The remedy for that part: ": set …"; or "". */
 const char *route_remedy(enum route route, const struct model *m);
 
 /* Writes the paths of the admin door: "/healthz, /readyz and /metrics". */
