@@ -77,6 +77,19 @@ test("Regenerate, Edit, New chat, and a reload", async () => {
   await page.getByRole("button", { name: "Regenerate" }).click();
   await done(page);
   assert.deepEqual(await messages(page), all);
+  // At temperature 0 it is the same answer; above it, others.
+  await page.getByLabel("temperature").fill("2");
+  const answers = new Set();
+  for (let i = 0; i < 4; i++) {
+    await page.getByRole("button", { name: "Regenerate" }).click();
+    await done(page);
+    answers.add(JSON.stringify((await messages(page)).at(-1)));
+  }
+  assert.ok(answers.size > 1);
+  await page.getByLabel("temperature").fill("0");
+  await page.getByRole("button", { name: "Regenerate" }).click();
+  await done(page);
+  assert.deepEqual(await messages(page), all);
   await page.reload();
   await page.locator("#chat li").nth(3).waitFor();
   assert.deepEqual(await messages(page), all);

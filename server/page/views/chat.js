@@ -8,7 +8,7 @@
 (() => {
   const panel = id("chat");
   const [said = "", before = [], last = null] = Own.kept?.chat || [];
-  let messages = before, answer = last;
+  let messages = before, answer = last, seed = 0; // each answer to the same messages has another seed
   const system = el("textarea", { rows: 1, "aria-label": "System prompt", oninput: () => keep() }, said);
   const list = el("ol", { "aria-label": "Conversation" });
   const prompt = el("pre", { tabindex: 0, "aria-label": "Prompt" });
@@ -39,7 +39,7 @@
     if (!reply.ok) return reply;
     const { text, tokens } = reply.json();
     fill(prompt, text);
-    return { tokens };
+    return { tokens, seed };
   };
   const ask = () => {
     answer = "";
@@ -50,6 +50,7 @@
     if (!next.value.trim()) return;
     messages = [...messages, ...(answer ? [message("assistant", answer)] : []), message("user", next.value)];
     next.value = "";
+    seed = 0;
     ask();
   };
   // The conversation before message i, which becomes the next message.
@@ -62,7 +63,10 @@
   };
   const edit = (i) => cut(i, messages[i].content);
 
-  const again = button("Regenerate", ask);
+  const again = button("Regenerate", () => {
+    seed++;
+    ask();
+  });
   fill(panel, el("details", { open: Boolean(said) }, el("summary", "System prompt"), system), list,
     el("label", "Message", next),
     el("div.row", el("button.primary", { onclick: send }, "Send"), again, button("New chat", () => cut(0, "")),

@@ -7,7 +7,7 @@
 // attention with which it was chosen. The logit lens shows the most likely token after each layer.
 //
 // Generation.node: all of it, which the chat (chat.js) shows, too. Generation.start(read, hear): generates after
-// another prompt; read(signal) -> a promise of { tokens }, or of a reply with its problem; hear(text) is called with
+// another prompt; read(signal) -> a promise of { tokens, seed }, or of a reply with its problem; hear(text) is called with
 // the text as it grows. Generation.clear(): ends it, and forgets its tokens.
 // needs: dom format place report rove scale state tensor models net ask code labels request picture alignment beams save
 const Generation = (() => {
@@ -26,7 +26,7 @@ const Generation = (() => {
   const columns = el("div.wide.columns"), lens = el("div.wide", {
     tabindex: 0, role: "region", "aria-label": "Logit lens" });
   // The model and request of the newest run; its text or tokens; prompt, targets and head mask.
-  let model = null, begun = null, source = {}, prompt = [], fed = [], mask = {};
+  let model = null, begun = null, source = {}, seed = 0, prompt = [], fed = [], mask = {};
   // The generated tokens; for a search also the tree, its chosen node, and the tokens before the tree;
   // the most likely tokens of the logit lens, by layer.
   let line = [], nodes = null, node = null, kept = [], opinion = null;
@@ -88,7 +88,7 @@ const Generation = (() => {
   };
   const scored = () => ({ ...mask, tokens: prompt, targets: [...fed, ...chosen()] });
   // An answer ends at the token that ends a message, too.
-  const spoken = () => ({ return_text: true, ...(model.tokens.chat_end >= 0 && { stop_tokens: [model.tokens.chat_end] }) });
+  const spoken = () => ({ return_text: true, seed, ...(model.tokens.chat_end >= 0 && { stop_tokens: [model.tokens.chat_end] }) });
   const wanted = (max_tokens) => ({ ...asked(), max_tokens, ...(isSearch()
     ? { beams: Number(ways.value), returns: Number(ways.value), return_search: true }
     : { temperature: Number(heat.value), return_top: TOP, ...(hear && spoken()) }) });
@@ -167,7 +167,7 @@ const Generation = (() => {
     const found = await read(mine.signal);
     if (mine !== under) return;
     if (found.problem) return fill(words, Report.failed(found.problem, () => start(read, listener)));
-    if (listener) source = found;
+    if (listener) ({ seed, ...source } = found);
     prompt = found.tokens;
     if (!prompt.length) return fill(words, "The prompt has no tokens.");
     ask();
