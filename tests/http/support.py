@@ -30,7 +30,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 GOLDEN = os.path.join(ROOT, "tests", "golden")
 BIN = os.environ.get("ATTEND_BIN") or os.path.join(ROOT, "build", "release", "attend")
 MODE = os.environ.get("ATTEND_MODE", "release")
-SLOW = {"release": 1, "ubsan": 2, "asan": 4, "tsan": 10}.get(MODE, 4)  # as it makes everything
+SLOW = {"release": 1, "asan": 4, "tsan": 10}.get(MODE, 4)  # as it makes everything
 # Seconds, for whatever is waited for: what ends a test that hangs, and nothing else, so it is many
 # times what a busy machine takes. Tests wait for events; a time is only ever waited through.
 PATIENCE = 300

@@ -1,5 +1,5 @@
 /* rounds: how many rounds a loop over randomly sampled cases makes: all of them in a build without
- * sanitizers, a quarter under asan and ubsan and a tenth under tsan, where each round takes many
+ * sanitizers, a quarter under asan and a tenth under tsan, where each round takes many
  * times as long. At a lower level of instructions, where only the kernels differ, it is a quarter at
  * most. Some are left in any build: two, or all where there are fewer. Loops over cases that are
  * listed, and those of which every round is needed, do not ask. */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#ifndef ROUNDS_PART /* the Makefile defines it for asan, ubsan and tsan */
+#ifndef ROUNDS_PART /* the Makefile defines it for asan and tsan */
 #define ROUNDS_PART 1
 #endif
 
