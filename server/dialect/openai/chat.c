@@ -266,7 +266,7 @@ static enum status ask(struct dialect_stack *s, const struct contract_reading *r
   const struct dialect_logprobs *l = &v->generation.logprobs;
   const bool completion = generation_field_is_seen(read, CHAT_MAX_COMPLETION_TOKENS);
   if (l->top > 0 && !l->wanted)
-    return error_at(read->e, "/top_logprobs", "it requires \"logprobs\": true");
+    return error_at(read->e, "/top_logprobs", "top_logprobs requires \"logprobs\": true");
   s->values.max_tokens = 0;
   if (!s->whole->says_temperature) s->values.choice.temperature = 1;
   if (generation_fields_set(s, read) || set_end(s, read->arena, read->e) || set_prompt(s, read))
