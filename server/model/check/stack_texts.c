@@ -35,8 +35,7 @@ static size_t usual_tokens(const struct stack_check *k, size_t text, size_t toke
   return after >= most ? most : after > 1 ? (size_t)after : 1;
 }
 
-/* The most tokens that may follow a prompt of `tokens`: max_tokens, or its default. 0 with an
- * error.
+/* The most tokens that may follow a prompt of `tokens`: max_tokens or its default. 0 with an error.
  */
 static size_t tokens_after(struct stack_check *k, size_t text, size_t tokens) {
   const size_t asked = k->values->max_tokens, positions = k->w->target_positions;
